@@ -1,0 +1,2 @@
+# contrib/local.mk: what an admin copies
+EXTRA_DIST += %D%/quickstart

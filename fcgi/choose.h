@@ -1,0 +1,67 @@
+/* choose.h: which upstream: both decision tables, over values */
+/* SPDX-License-Identifier: ISC */
+#ifndef FCGI_CHOOSE_H
+#define FCGI_CHOOSE_H
+
+#include <stdbool.h>
+
+#include "conf/conf.h"
+#include "conf/rules.h"
+#include "fcgi/request.h"
+#include "sync/view.h"
+
+/* The closed list of reasons; reason_word() is its printed form. */
+enum reason {
+	REASON_NO_ROUTE,
+	REASON_OTHER,
+	REASON_WRITE,
+	REASON_DOUBT,
+	REASON_UNKNOWN,
+	REASON_FENCED,
+	REASON_LAGGING,
+	REASON_DOWN,
+	REASON_REPLICA,
+	REASON_CATALOGUE,
+	REASON_PLACED,
+	REASON_NOT_IMPORTED,
+	REASON_EXCLUDED,
+	REASON_NOT_INCLUDED,
+	REASON_RULE_ERROR,
+	REASON_PERCENT,
+	REASON_INCLUDED,
+	REASON_HELD,
+};
+const char *reason_word(enum reason);
+
+/* What makes a git client's session: it keeps its connection. */
+struct client {
+	const char *addr;	/* REMOTE_ADDR, or "" */
+	const char *port;	/* REMOTE_PORT, or "" */
+};
+
+struct decision {
+	/* an upstream's name, "hold", "catalogue"; NULL: REASON_NO_ROUTE */
+	const char *upstream;
+	enum reason reason;
+	const char *rule;	/* deciding rule's name, borrowed, or NULL */
+	/* replicas that may serve, in order of preference; then the primary */
+	const struct upstream *candidates[MAX_REPLICAS + 1];
+	unsigned n_candidates;
+	/* what has to be committed before this is answered */
+	bool raises_fence;
+	bool places;
+	bool wants_look;	/* the daemon should look at the repository */
+};
+
+/* The git table; view NULL: the table cannot be read. */
+void choose_git(const struct request *, const struct client *,
+    const struct git_view *view, struct decision *out);
+
+/* The registry table; view NULL: the table cannot be read. */
+void choose_registry(const struct request *, const struct registry_view *view,
+    struct decision *out);
+
+/* For requests outside every route, and those that need no table. */
+bool choose_needs_view(const struct request *);
+
+#endif

@@ -1,0 +1,55 @@
+/* gateway.h: requests from a web server, CGI or FastCGI; the only user of libfcgi */
+/* SPDX-License-Identifier: ISC */
+#ifndef FCGI_GATEWAY_H
+#define FCGI_GATEWAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "conf/mem.h"
+
+/* One request; valid while its handler runs. */
+struct gateway_request;
+
+/* A CGI meta-variable (RFC 3875, 4.1), or NULL; borrowed. */
+const char *gateway_param(const struct gateway_request *, const char *name);
+
+/*
+ * The whole body, appended.  ERR_LIMIT before a byte is read if
+ * CONTENT_LENGTH says, and while reading if it turns out, that it is longer
+ * than max; ERR_INPUT if it ends early.  Never call it as an authorizer:
+ * there stdin has no end.
+ */
+MUST_USE enum err gateway_body(struct gateway_request *, size_t max,
+    struct buf *out);
+
+/* Sends bytes at once (flush) or when the buffer is full. */
+MUST_USE enum err gateway_send(struct gateway_request *, const void *bytes,
+    size_t len, bool flush);
+
+/* Handles one request; runs in many threads at once under FastCGI. */
+typedef void gateway_handler(struct gateway_request *, void *arg);
+
+struct gateway_options {
+	/* NULL: fd 0 as inherited; "/path" or ":port" or "addr:port": bound here */
+	const char *listen;
+	unsigned mode;			/* of a unix socket bound here, 0660 */
+	unsigned threads;
+	gateway_handler *handler;
+	void *arg;
+	/* called in the main thread on SIGHUP, or NULL */
+	void (*reload)(void *arg);
+};
+
+/* Was this process started as CGI (fd 0 is no listening socket)? */
+bool gateway_is_cgi(void);
+/* Serves the one request in the environment. */
+MUST_USE enum err gateway_cgi(gateway_handler *, void *arg);
+/*
+ * Serves until SIGTERM or SIGINT, then lets requests under way end (at most
+ * two seconds).  No mutex around accept; a second instance on one path is
+ * ERR_BUSY and steals nothing.
+ */
+MUST_USE enum err gateway_serve(const struct gateway_options *);
+
+#endif

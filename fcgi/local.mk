@@ -1,0 +1,42 @@
+# fcgi/local.mk: the doors
+noinst_LIBRARIES += %D%/libdoors.a
+%C%_libdoors_a_SOURCES = \
+	%D%/admin.h \
+	%D%/answer.c %D%/answer.h \
+	%D%/check.c \
+	%D%/choose.c %D%/choose.h \
+	%D%/explain.c \
+	%D%/gateway.c %D%/gateway.h \
+	%D%/peers.c \
+	%D%/pipe.c \
+	%D%/places.c \
+	%D%/request.c %D%/request.h \
+	%D%/status.c \
+	%D%/webconf.c %D%/webconf.h \
+	%D%/webconf_lighttpd.c \
+	%D%/writer.c %D%/writer.h
+%C%_libdoors_a_CPPFLAGS = $(AM_CPPFLAGS)
+DOORS_LIBS = fcgi/libdoors.a $(TRUTH_LIBS)
+
+sbin_PROGRAMS += reproute-fcgi
+reproute_fcgi_SOURCES = %D%/router.c
+reproute_fcgi_LDADD = $(DOORS_LIBS) $(FCGI_LIBS) $(LMDB_LIBS) $(GROUND_LIBADD)
+
+# The push endpoint starts for every report: no libcurl, no libgit2.
+libexec_PROGRAMS += reproute-push
+reproute_push_SOURCES = %D%/push.c
+reproute_push_LDADD = $(DOORS_LIBS) $(FCGI_LIBS) $(LMDB_LIBS) $(JSON_LIBS) \
+	$(GROUND_LIBADD)
+
+libexec_PROGRAMS += reproute-replica
+reproute_replica_SOURCES = %D%/replica.c
+reproute_replica_LDADD = $(DOORS_LIBS) $(FCGI_LIBS) $(GIT2_LIBS) $(JSON_LIBS) \
+	$(GROUND_LIBADD)
+
+bin_PROGRAMS += reproute
+reproute_SOURCES = %D%/admin.c
+reproute_LDADD = $(DOORS_LIBS) $(LMDB_LIBS) $(GIT2_LIBS) $(CURL_LIBS) \
+	$(JSON_LIBS) $(GROUND_LIBADD)
+
+dist_man_MANS += %D%/reproute.1 %D%/reproute-fcgi.8 %D%/reproute-push.8 \
+	%D%/reproute-replica.8

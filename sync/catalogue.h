@@ -1,0 +1,30 @@
+/* catalogue.h: imports a registry's catalogue, page by page */
+/* SPDX-License-Identifier: ISC */
+#ifndef SYNC_CATALOGUE_H
+#define SYNC_CATALOGUE_H
+
+#include <stdbool.h>
+
+#include "conf/conf.h"
+#include "sync/http.h"
+#include "sync/place.h"
+#include "sync/table.h"
+
+/*
+ * Reads GET /v2/_catalog of that side from where the import stopped, each
+ * page placing its names in one transaction with the cursor; done at the
+ * last page.  stop, where not NULL, ends it between two pages.  *out is how
+ * far it is.  ERR_PEER: the registry could not be read; what was read stays.
+ */
+MUST_USE enum err catalogue_import(struct table *, struct http *,
+    const struct conf *, const struct route *, const struct upstream *side,
+    bool (*stop)(void), struct import *out);
+
+/*
+ * Asks the side of an expired provisional placement for its tags: 404 drops
+ * the row, 200 makes it final, anything else puts it off an hour.
+ */
+MUST_USE enum err catalogue_settle(struct table *, struct http *,
+    const struct conf *, const struct route *, const char *name);
+
+#endif

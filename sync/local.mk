@@ -1,0 +1,36 @@
+# sync/local.mk: the truth
+noinst_LIBRARIES += %D%/libtruth.a
+%C%_libtruth_a_SOURCES = \
+	%D%/advert.c %D%/advert.h \
+	%D%/catalogue.c %D%/catalogue.h \
+	%D%/converge.c %D%/converge.h \
+	%D%/daemon.c %D%/daemon.h \
+	%D%/feed.c %D%/feed.h \
+	%D%/fence.c %D%/fence.h \
+	%D%/fetch.c %D%/fetch.h \
+	%D%/http.c %D%/http.h \
+	%D%/pack.c %D%/pack.h \
+	%D%/peer.c %D%/peer.h \
+	%D%/place.c %D%/place.h \
+	%D%/probe.c %D%/probe.h \
+	%D%/proof.c %D%/proof.h \
+	%D%/pulse.c %D%/pulse.h \
+	%D%/refs.c %D%/refs.h \
+	%D%/repo.c %D%/repo.h \
+	%D%/row.c %D%/row.h \
+	%D%/spawn.c %D%/spawn.h \
+	%D%/table.c %D%/table.h \
+	%D%/token.c %D%/token.h \
+	%D%/view.c %D%/view.h \
+	%D%/wake.c %D%/wake.h \
+	%D%/wire.c %D%/wire.h
+%C%_libtruth_a_CPPFLAGS = $(AM_CPPFLAGS) $(LMDB_CFLAGS) $(GIT2_CFLAGS) \
+	$(CURL_CFLAGS) $(JSON_CFLAGS)
+TRUTH_LIBS = sync/libtruth.a $(GROUND_LIBS)
+
+sbin_PROGRAMS += reproute-syncd
+reproute_syncd_SOURCES = %D%/syncd.c
+reproute_syncd_LDADD = $(TRUTH_LIBS) $(LMDB_LIBS) $(GIT2_LIBS) $(CURL_LIBS) \
+	$(JSON_LIBS) $(GROUND_LIBADD)
+
+dist_man_MANS += %D%/reproute-syncd.8

@@ -1,0 +1,55 @@
+/* pack.h: table records as bytes: big-endian numbers, counted text */
+/* SPDX-License-Identifier: ISC */
+#ifndef SYNC_PACK_H
+#define SYNC_PACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sync/table.h"
+
+/* The longest record; every record's parts are bounded to fit. */
+#define MAX_RECORD 8192
+
+/* Writing: too much is our bug and ends in an assert. */
+struct pack {
+	uint8_t bytes[MAX_RECORD];
+	size_t len;
+};
+void pack_u8(struct pack *, uint8_t);
+void pack_u64(struct pack *, uint64_t);
+/* Two bytes of length, then the text. */
+void pack_text(struct pack *, const char *text);
+struct table_bytes pack_bytes(const struct pack *);
+
+/* Reading: what does not fit sets broken, and zero is read from then on. */
+struct unpack {
+	const uint8_t *at, *end;
+	bool broken;
+};
+struct unpack unpack_of(struct table_bytes);
+uint8_t unpack_u8(struct unpack *);
+uint64_t unpack_u64(struct unpack *);
+/* Into out of that size, NUL-terminated; too long for it is broken. */
+void unpack_text(struct unpack *, char *out, size_t size);
+/* Was all read, and nothing broken? */
+bool unpack_whole(const struct unpack *);
+
+/*
+ * Keys are words joined by NUL, so that a prefix of whole words is a prefix
+ * of bytes.  A key that would pass MAX_KEY ends in a SHA-256 of its last
+ * word instead of that word; so a record whose name may be long carries it
+ * in its value, too.
+ */
+struct key {
+	uint8_t bytes[MAX_KEY];
+	size_t len;
+};
+/* The words up to the first NULL. */
+struct key key_of(const char *first, ...) __attribute__((sentinel));
+struct table_bytes key_bytes(const struct key *);
+/* Is prefix, a key of whole words, the beginning of found? */
+bool key_under(const struct key *prefix, struct table_bytes found);
+
+#endif

@@ -1,0 +1,49 @@
+/* probe.h: asks a primary or a replica what it has */
+/* SPDX-License-Identifier: ISC */
+#ifndef SYNC_PROBE_H
+#define SYNC_PROBE_H
+
+#include <stdbool.h>
+
+#include "conf/conf.h"
+#include "sync/http.h"
+#include "sync/refs.h"
+
+struct probe_refs {
+	struct refs_digest refs;
+	unsigned offers;	/* capabilities, see advert.h; of upload-pack only */
+	bool has_offers;
+	unsigned status;	/* HTTP status that decided, when not ERR_OK */
+};
+
+/*
+ * The refs of a repository at an upstream, by its ref advertisement
+ * (protocol v2 ls-refs, v0 where it lacks that), at url + the route's prefix
+ * + name + ".git" (and, on 404, without ".git").  ERR_ABSENT: the upstream
+ * says there is none (404, 410), *out has the status; ERR_PEER: anything
+ * else than 200, no answer, or bytes that are no advertisement.
+ */
+MUST_USE enum err probe_advert(struct http *, const struct conf *,
+    const struct route *, const struct upstream *, const char *name,
+    struct probe_refs *out);
+
+/*
+ * The same of a replica, by the digest at its endpoint; ERR_ABSENT where
+ * the endpoint says that it has no such repository.
+ */
+MUST_USE enum err probe_endpoint(struct http *, const struct conf *,
+    const struct route *, const struct upstream *, const char *name,
+    struct probe_refs *out);
+
+/* The seed's has-commit, at an endpoint. */
+MUST_USE enum err probe_has_commit(struct http *, const struct conf *,
+    const struct upstream *, const char *name, const char *sha, bool *has);
+
+/*
+ * Is it alive?  Any HTTP answer below 500 to a GET of its endpoint (where
+ * the route converges by endpoint) or of url + prefix.
+ */
+MUST_USE enum err probe_alive(struct http *, const struct conf *,
+    const struct route *, const struct upstream *);
+
+#endif

@@ -1,0 +1,40 @@
+/* proof.h: proves that a replica has what the primary has, and marks it */
+/* SPDX-License-Identifier: ISC */
+#ifndef SYNC_PROOF_H
+#define SYNC_PROOF_H
+
+#include "conf/conf.h"
+#include "sync/http.h"
+#include "sync/refs.h"
+#include "sync/table.h"
+
+enum proof_outcome {
+	PROOF_MARKED,		/* equal; the mark is set and current */
+	PROOF_SUPERSEDED,	/* equal, but the repository changed meanwhile */
+	PROOF_FENCED,		/* a fence is up: nothing to prove yet */
+	PROOF_DIFFERS,		/* not equal: converge, and again */
+	PROOF_GONE,		/* the primary has no such repository; marks void */
+	PROOF_UNVERIFIED,	/* equal refs, but upload-pack offers less */
+};
+
+struct proof_result {
+	enum proof_outcome outcome;
+	struct refs_digest primary;
+	struct refs_digest replica;	/* digest "" where it has no repository */
+	uint64_t generation;		/* noted before comparing */
+	unsigned primary_status;
+	char note[256];			/* for people, or "" */
+};
+
+/*
+ * Notes generation and epochs, then compares by the route's proof, then
+ * marks with what was noted: in this order, which is the whole point.
+ * ERR_ABSENT: the repository has no row.  ERR_PEER: one of the two could
+ * not be asked; ERR_TABLE.
+ */
+MUST_USE enum err proof_run(struct table *, struct http *,
+    const struct conf *, const struct route *,
+    const struct upstream *replica, const char *name,
+    struct proof_result *out);
+
+#endif

@@ -1,0 +1,62 @@
+# tests/local.mk: one test per module, the fuzzers' corpora, the layers
+check_LIBRARIES += %D%/libtap.a
+%C%_libtap_a_SOURCES = %D%/unit/tap.c %D%/unit/tap.h
+LDADD = tests/libtap.a $(DOORS_LIBS) $(FCGI_LIBS) $(LMDB_LIBS) $(GIT2_LIBS) \
+	$(CURL_LIBS) $(JSON_LIBS) $(GROUND_LIBADD)
+
+UNIT_TESTS = \
+	%D%/unit/advert_test \
+	%D%/unit/answer_test \
+	%D%/unit/catalogue_test \
+	%D%/unit/choose_test \
+	%D%/unit/conf_test \
+	%D%/unit/converge_test \
+	%D%/unit/crypto_test \
+	%D%/unit/err_test \
+	%D%/unit/feed_test \
+	%D%/unit/fence_test \
+	%D%/unit/fetch_test \
+	%D%/unit/http_test \
+	%D%/unit/log_test \
+	%D%/unit/mem_test \
+	%D%/unit/name_test \
+	%D%/unit/pack_test \
+	%D%/unit/peer_test \
+	%D%/unit/place_test \
+	%D%/unit/proof_test \
+	%D%/unit/pulse_test \
+	%D%/unit/refs_test \
+	%D%/unit/repo_test \
+	%D%/unit/request_test \
+	%D%/unit/row_test \
+	%D%/unit/rules_test \
+	%D%/unit/spawn_test \
+	%D%/unit/table_test \
+	%D%/unit/token_test \
+	%D%/unit/view_test \
+	%D%/unit/wake_test \
+	%D%/unit/webconf_test \
+	%D%/unit/wire_test \
+	%D%/unit/writer_test
+
+# Each fuzzer is LLVMFuzzerTestOneInput(); with main.c it runs its corpus.
+FUZZ_TESTS = \
+	%D%/fuzz/advert_fuzz \
+	%D%/fuzz/feed_fuzz \
+	%D%/fuzz/request_fuzz \
+	%D%/fuzz/rules_fuzz \
+	%D%/fuzz/wire_fuzz
+%C%_fuzz_advert_fuzz_SOURCES = %D%/fuzz/advert_fuzz.c %D%/fuzz/main.c
+%C%_fuzz_feed_fuzz_SOURCES = %D%/fuzz/feed_fuzz.c %D%/fuzz/main.c
+%C%_fuzz_request_fuzz_SOURCES = %D%/fuzz/request_fuzz.c %D%/fuzz/main.c
+%C%_fuzz_rules_fuzz_SOURCES = %D%/fuzz/rules_fuzz.c %D%/fuzz/main.c
+%C%_fuzz_wire_fuzz_SOURCES = %D%/fuzz/wire_fuzz.c %D%/fuzz/main.c
+
+check_PROGRAMS += $(UNIT_TESTS) $(FUZZ_TESTS)
+TESTS += $(UNIT_TESTS) $(FUZZ_TESTS) %D%/layers.sh
+AM_TESTS_ENVIRONMENT = top_srcdir='$(top_srcdir)'; export top_srcdir;
+LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+TEST_EXTENSIONS = .sh
+SH_LOG_DRIVER = $(LOG_DRIVER)
+
+EXTRA_DIST += %D%/run %D%/layers.sh %D%/e2e %D%/bench %D%/fuzz/corpus
