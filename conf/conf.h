@@ -18,14 +18,15 @@
 /* Words of a converge command. */
 #define MAX_COMMAND 64
 
-/* Answers of the router that are no upstream of the configuration. */
+/* The router's answer where nobody may serve; no upstream has this name. */
 #define UPSTREAM_HOLD "hold"
+/* No upstream has this one either: kept for an answer of the router. */
 #define UPSTREAM_CATALOGUE "catalogue"
 
 /* An HTTP server that the web server may proxy to. */
 struct upstream {
 	char *name;
-	char *url;		/* http(s)://host[:port][/path], no last slash */
+	char *url;		/* http(s)://host[:port][/path], no / last */
 	char *endpoint;		/* of reproute-replica, no last slash */
 	char *path;		/* template with {name}, or NULL */
 	char *auth_file;	/* netrc(5) form, or NULL */
@@ -47,7 +48,7 @@ enum scope { SCOPE_REPOSITORY, SCOPE_HOST };
 struct route {
 	char *name;
 	enum route_kind kind;
-	char *prefix;		/* starts and ends with "/"; "/v2/" for registries */
+	char *prefix;		/* "/" at both ends; of a registry "/v2/" */
 	const struct upstream *primary;
 
 	/* git */
@@ -86,10 +87,11 @@ struct conf {
 #define CONF_DEFAULT_FILE "/etc/reproute/reproute.conf"
 
 /*
- * Reads file, then conf.d/ (files named *.conf) beside it in order of their names; lists
- * of later files are added, other keys may be set once in all.  ERR_CONF
- * with "FILE:LINE: what, and what to write instead" for whatever is not
- * exactly right.  *out is freed by conf_free(), which takes NULL.
+ * Reads file, then conf.d/ (files named *.conf) beside it in byte order of
+ * their names; upstreams and routes of later files are added, other keys may
+ * be set once in all.  ERR_CONF with "FILE:LINE: what; what to write
+ * instead" for whatever is not exactly right.  *out is freed by
+ * conf_free(), which takes NULL.
  */
 MUST_USE enum err conf_read(const char *file, struct conf **out);
 void conf_free(struct conf *);

@@ -16,7 +16,7 @@
 #include "conf/mem.h"
 
 /* Options of a program's own. */
-#define MAX_OPTIONS 16
+#define MAX_OPTIONS 32
 
 enum { OPT_VERSION = 256, OPT_CHECK_CONFIG, OPT_OWN };
 
@@ -97,12 +97,13 @@ usage_exit(const struct program *program)
 
 /* getopt_long(3)'s two tables, of the common options and the program's own. */
 static void
-build_tables(const struct program *program, struct option *longs, char *shorts)
+build_tables(const struct program *program, const char *order,
+    struct option *longs, char *shorts)
 {
 	size_t n = N_COMMON;
 
 	memcpy(longs, common, sizeof(common));
-	shorts += sprintf(shorts, "%shc:", program->in_order ? "+" : "");
+	shorts += sprintf(shorts, "%shc:", order);
 	for (size_t i = 0; program->options != NULL &&
 	    program->options[i].name != NULL && i < MAX_OPTIONS; i++) {
 		const struct program_option *own = &program->options[i];
@@ -129,12 +130,37 @@ own_option(const struct program *program, int opt)
 }
 
 static void
-take_own(const struct program_option *own)
+take_own(const struct program *program, const struct program_option *own)
 {
 	if (own->flag != NULL)
 		*own->flag = true;
 	if (own->value != NULL)
 		*own->value = optarg;
+	if (own->flag == NULL && own->value == NULL && program->take != NULL)
+		program->take(own, optarg);
+}
+
+const char *
+program_first(const struct program *program, int argc, char **argv)
+{
+	struct option longs[N_COMMON + MAX_OPTIONS + 1];
+	char shorts[8 + 2 * MAX_OPTIONS];
+	const char *first = NULL;
+	int opt;
+
+	/* "-": an operand comes as if it were the argument of option 1 */
+	build_tables(program, "-", longs, shorts);
+	opterr = 0;
+	while (first == NULL &&
+	    (opt = getopt_long(argc, argv, shorts, longs, NULL)) != -1)
+		if (opt == 1)
+			first = optarg;
+	if (first == NULL && optind < argc)
+		first = argv[optind];
+	opterr = 1;
+	/* the next parse begins anew */
+	optind = 0;
+	return first;
 }
 
 void
@@ -150,13 +176,13 @@ program_start(const struct program *program, int argc, char **argv,
 	ensure_std_fds();
 	umask(0007);
 	log_open(program->name);
-	build_tables(program, longs, shorts);
+	build_tables(program, program->in_order ? "+" : "", longs, shorts);
 	out->conf_file = default_conf(trusted);
 	while ((opt = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
 		const struct program_option *own = own_option(program, opt);
 
 		if (own != NULL) {
-			take_own(own);
+			take_own(program, own);
 		} else if (opt == 'h') {
 			print_help(program);
 			exit(EX_OK);

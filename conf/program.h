@@ -22,6 +22,8 @@ struct program {
 	const char *synopsis;	/* what stands behind the name in usage */
 	const char *purpose;	/* a sentence */
 	const struct program_option *options;	/* ended by a NULL name, or NULL */
+	/* takes options with neither flag nor value, each time; or NULL */
+	void (*take)(const struct program_option *, const char *argument);
 	const char *more;	/* more text for --help, or NULL */
 	bool operands;		/* takes any; else one is a mistake */
 	bool in_order;		/* options end at the first operand */
@@ -42,6 +44,13 @@ struct program_run {
  */
 void program_start(const struct program *, int argc, char **argv,
     struct program_run *out);
+
+/*
+ * The first operand of such a command line, before program_start(): a verb,
+ * which says what the other words mean.  Says nothing of wrong options.
+ * NULL: none.
+ */
+const char *program_first(const struct program *, int argc, char **argv);
 
 /* Reads the run's configuration; exits 78 with the reason if it is wrong. */
 struct conf *program_conf(const struct program_run *);

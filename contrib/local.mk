@@ -1,2 +1,41 @@
 # contrib/local.mk: what an admin copies
 EXTRA_DIST += %D%/quickstart
+
+hooksdir = $(pkgdatadir)/hooks
+dist_hooks_SCRIPTS = %D%/hooks/pre-receive %D%/hooks/post-receive
+
+# Units name the programs where they are installed.
+CONTRIB_FILLED = \
+	%D%/cron/reproute \
+	%D%/systemd/reproute-fcgi.service \
+	%D%/systemd/reproute-sync-once.service \
+	%D%/systemd/reproute-syncd.service
+%D%/cron/reproute: %D%/cron/reproute.in
+%D%/systemd/reproute-fcgi.service: %D%/systemd/reproute-fcgi.service.in
+%D%/systemd/reproute-sync-once.service: \
+	%D%/systemd/reproute-sync-once.service.in
+%D%/systemd/reproute-syncd.service: %D%/systemd/reproute-syncd.service.in
+$(CONTRIB_FILLED): Makefile
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && \
+	sed 's,@sbindir[@],$(sbindir),g' $(srcdir)/$@.in >$@.tmp && \
+	mv $@.tmp $@
+
+nodist_systemdsystemunit_DATA = \
+	%D%/systemd/reproute-fcgi.service \
+	%D%/systemd/reproute-sync-once.service \
+	%D%/systemd/reproute-syncd.service
+dist_systemdsystemunit_DATA = \
+	%D%/systemd/reproute-fcgi.socket \
+	%D%/systemd/reproute-sync-once.timer
+crondir = $(pkgdatadir)/cron
+nodist_cron_DATA = %D%/cron/reproute
+sysusersdir = $(pkgdatadir)/sysusers.d
+dist_sysusers_DATA = %D%/sysusers.d/reproute.conf
+tmpfilesdir = $(pkgdatadir)/tmpfiles.d
+dist_tmpfiles_DATA = %D%/tmpfiles.d/reproute.conf
+CLEANFILES += $(CONTRIB_FILLED)
+EXTRA_DIST += \
+	%D%/cron/reproute.in \
+	%D%/systemd/reproute-fcgi.service.in \
+	%D%/systemd/reproute-sync-once.service.in \
+	%D%/systemd/reproute-syncd.service.in

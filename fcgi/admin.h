@@ -4,22 +4,31 @@
 #define FCGI_ADMIN_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "conf/conf.h"
 #include "conf/mem.h"
 #include "sync/pulse.h"
 #include "sync/table.h"
 
-/* What every verb is given. */
+/* What every verb is given: options that were not said are false or NULL. */
 struct admin {
-	const struct conf *conf;
+	const struct conf *conf;	/* NULL for feed */
 	bool json;		/* --json: one object on one line */
+
+	bool apply, force;	/* place, forget, compare */
+	bool undo;		/* drain */
+	bool test;		/* check: the configuration only */
+	/* webconf */
+	bool lua;
+	const char *lua_file, *socket, *bin_dir, *libexec_dir;
 };
 
 /*
- * A verb: argv[0] is its name.  Options and operands in any order.  The
- * result is the exit status' err (err_exit()); *status, 0 at first, is an
- * exit status beside errors (explain and check say 1).
+ * A verb: argv[0] is its name, the rest are its operands (of explain, its
+ * own options as well).  The result is the exit status' err (err_exit());
+ * *status, 0 at first, is an exit status beside errors (explain and check
+ * say 1).
  */
 typedef enum err admin_verb(const struct admin *, int argc, char **argv,
     int *status);
@@ -34,5 +43,32 @@ admin_verb admin_check, admin_explain, admin_status, admin_import,
  */
 MUST_USE enum err admin_table(const struct admin *, bool write,
     struct table **out);
+
+/* Which routes a verb is about. */
+typedef bool admin_filter(const struct route *);
+admin_filter admin_is_git, admin_is_migration, admin_is_either;
+/*
+ * The route of operands "[ROUTE] WANTED...", WANTED being so many words:
+ * the first word, or where it is left out the only route that the filter
+ * takes.  ERR_USAGE with the names of those there are.
+ */
+MUST_USE enum err admin_route(const struct admin *, int argc, char **argv,
+    int wanted, admin_filter *, const struct route **out);
+
+/* Of a route that migrates: 0: its primary; 1: what it migrates to. */
+const struct upstream *admin_side(const struct route *, int side);
+
+/*
+ * What a person calls a repository of that route, as it is stored: without
+ * ".git", folded.  ERR_USAGE: no such name can be.
+ */
+MUST_USE enum err admin_name(const struct route *, const char *said,
+    char name[NAME_SIZE]);
+
+/* Prints and frees. */
+struct wire;
+void admin_print(struct wire *);
+/* "3 s", "5 min", "2 h", "9 d": how long, for people. */
+const char *admin_span(int64_t seconds, char out[32]);
 
 #endif

@@ -8,8 +8,8 @@
 
 enum answer_form {
 	ANSWER_VARIABLES,	/* AUTHORIZER: Variable-REPROUTE_... */
-	ANSWER_NAME,		/* RESPONDER, REPROUTE_ANSWER=name: X-Reproute-... */
-	ANSWER_ACCEL,		/* RESPONDER: X-Accel-Redirect: @NAME, and those */
+	ANSWER_NAME,		/* RESPONDER: X-Reproute-... */
+	ANSWER_ACCEL,		/* RESPONDER: X-Accel-Redirect, and those */
 };
 
 /* From FCGI_ROLE and REPROUTE_ANSWER, either of which may be NULL. */

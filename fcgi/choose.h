@@ -21,7 +21,6 @@ enum reason {
 	REASON_LAGGING,
 	REASON_DOWN,
 	REASON_REPLICA,
-	REASON_CATALOGUE,
 	REASON_PLACED,
 	REASON_NOT_IMPORTED,
 	REASON_EXCLUDED,
@@ -40,28 +39,44 @@ struct client {
 };
 
 struct decision {
-	/* an upstream's name, "hold", "catalogue"; NULL: REASON_NO_ROUTE */
+	/*
+	 * An upstream's name, "hold"; NULL: REASON_NO_ROUTE.
+	 * Borrowed of the configuration, or (REASON_PLACED) of the view.
+	 */
 	const char *upstream;
 	enum reason reason;
 	const char *rule;	/* deciding rule's name, borrowed, or NULL */
-	/* replicas that may serve, in order of preference; then the primary */
+	/*
+	 * Replicas that may serve, in order of preference, then the primary;
+	 * elsewhere the upstream itself, or none for one without a URL.
+	 */
 	const struct upstream *candidates[MAX_REPLICAS + 1];
 	unsigned n_candidates;
 	/* what has to be committed before this is answered */
 	bool raises_fence;
 	bool places;
-	bool wants_look;	/* the daemon should look at the repository */
+	bool wants_look;	/* the daemon should look: unknown or lagging */
 };
 
-/* The git table; view NULL: the table cannot be read. */
+/*
+ * The git table.  view NULL: the table cannot be read, and reads are in
+ * doubt; writes go as ever.  On a route without replicas none has a mark, so
+ * its known repositories are "lagging", but nobody need look.
+ */
 void choose_git(const struct request *, const struct client *,
     const struct git_view *view, struct decision *out);
 
-/* The registry table; view NULL: the table cannot be read. */
+/*
+ * The registry table.  view NULL: the table cannot be read, and what names a
+ * repository is held.  A route that does not migrate is all "other".
+ */
 void choose_registry(const struct request *, const struct registry_view *view,
     struct decision *out);
 
-/* For requests outside every route, and those that need no table. */
+/*
+ * Does the decision rest on the table?  false: both functions above decide
+ * the same with view NULL (outside every route, either may be asked).
+ */
 bool choose_needs_view(const struct request *);
 
 #endif

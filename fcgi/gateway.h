@@ -1,4 +1,4 @@
-/* gateway.h: requests from a web server, CGI or FastCGI; the only user of libfcgi */
+/* gateway.h: requests as CGI or FastCGI; the only user of libfcgi */
 /* SPDX-License-Identifier: ISC */
 #ifndef FCGI_GATEWAY_H
 #define FCGI_GATEWAY_H
@@ -7,6 +7,9 @@
 #include <stddef.h>
 
 #include "conf/mem.h"
+
+/* Threads of one program, each with one connection. */
+#define MAX_THREADS 512
 
 /* One request; valid while its handler runs. */
 struct gateway_request;
@@ -17,8 +20,8 @@ const char *gateway_param(const struct gateway_request *, const char *name);
 /*
  * The whole body, appended.  ERR_LIMIT before a byte is read if
  * CONTENT_LENGTH says, and while reading if it turns out, that it is longer
- * than max; ERR_INPUT if it ends early.  Never call it as an authorizer:
- * there stdin has no end.
+ * than max; ERR_INPUT if it ends early or its length is no number.  Never
+ * call it as an authorizer: there stdin has no end.
  */
 MUST_USE enum err gateway_body(struct gateway_request *, size_t max,
     struct buf *out);
@@ -30,11 +33,17 @@ MUST_USE enum err gateway_send(struct gateway_request *, const void *bytes,
 /* Handles one request; runs in many threads at once under FastCGI. */
 typedef void gateway_handler(struct gateway_request *, void *arg);
 
+/*
+ * From here on SIGTERM, SIGINT and SIGHUP wait, in this thread and in those
+ * that it starts, for gateway_serve(): call it before the first thread.
+ */
+void gateway_hold_signals(void);
+
+struct listener;	/* listener.h */
+
 struct gateway_options {
-	/* NULL: fd 0 as inherited; "/path" or ":port" or "addr:port": bound here */
-	const char *listen;
-	unsigned mode;			/* of a unix socket bound here, 0660 */
-	unsigned threads;
+	const struct listener *listener;	/* NULL: fd 0 as inherited */
+	unsigned threads;		/* 1 to MAX_THREADS */
 	gateway_handler *handler;
 	void *arg;
 	/* called in the main thread on SIGHUP, or NULL */
@@ -44,11 +53,12 @@ struct gateway_options {
 /* Was this process started as CGI (fd 0 is no listening socket)? */
 bool gateway_is_cgi(void);
 /* Serves the one request in the environment. */
-MUST_USE enum err gateway_cgi(gateway_handler *, void *arg);
+void gateway_cgi(gateway_handler *, void *arg);
 /*
- * Serves until SIGTERM or SIGINT, then lets requests under way end (at most
- * two seconds).  No mutex around accept; a second instance on one path is
- * ERR_BUSY and steals nothing.
+ * Serves until SIGTERM or SIGINT, then lets requests under way end, at most
+ * two seconds.  ERR_LIMIT: some did not, and their threads still run, so
+ * that the caller may free nothing that they use.  ERR_USAGE: fd 0 does not
+ * listen.  No mutex around accept.
  */
 MUST_USE enum err gateway_serve(const struct gateway_options *);
 

@@ -5,17 +5,31 @@ noinst_LIBRARIES += %D%/libdoors.a
 	%D%/answer.c %D%/answer.h \
 	%D%/check.c \
 	%D%/choose.c %D%/choose.h \
+	%D%/decide.c %D%/decide.h \
+	%D%/doubts.c %D%/doubts.h \
+	%D%/endpoint.c %D%/endpoint.h \
 	%D%/explain.c \
 	%D%/gateway.c %D%/gateway.h \
+	%D%/job.c %D%/job.h \
+	%D%/listener.c %D%/listener.h \
+	%D%/looks.c %D%/looks.h \
+	%D%/overview.c %D%/overview.h \
+	%D%/overview_print.c \
 	%D%/peers.c \
 	%D%/pipe.c \
 	%D%/places.c \
+	%D%/reply.c %D%/reply.h \
 	%D%/request.c %D%/request.h \
-	%D%/status.c \
+	%D%/snapshot.c %D%/snapshot.h \
+	%D%/status.c %D%/status.h \
+	%D%/target.c %D%/target.h \
 	%D%/webconf.c %D%/webconf.h \
 	%D%/webconf_lighttpd.c \
-	%D%/writer.c %D%/writer.h
-%C%_libdoors_a_CPPFLAGS = $(AM_CPPFLAGS)
+	%D%/writer.c %D%/writer.h \
+	%D%/writes.c %D%/writes.h
+%C%_libdoors_a_CPPFLAGS = $(AM_CPPFLAGS) $(PLACES)
+# where installed programs are, for what webconf prints
+PLACES = -DBINDIR='"$(bindir)"' -DLIBEXECDIR='"$(libexecdir)"'
 DOORS_LIBS = fcgi/libdoors.a $(TRUTH_LIBS)
 
 sbin_PROGRAMS += reproute-fcgi
@@ -35,6 +49,7 @@ reproute_replica_LDADD = $(DOORS_LIBS) $(FCGI_LIBS) $(GIT2_LIBS) $(JSON_LIBS) \
 
 bin_PROGRAMS += reproute
 reproute_SOURCES = %D%/admin.c
+reproute_CPPFLAGS = $(AM_CPPFLAGS) $(PLACES)
 reproute_LDADD = $(DOORS_LIBS) $(LMDB_LIBS) $(GIT2_LIBS) $(CURL_LIBS) \
 	$(JSON_LIBS) $(GROUND_LIBADD)
 

@@ -7,9 +7,6 @@
 
 #include "conf/conf.h"
 
-/* Longest request target looked at, in bytes; a longer one is OP_OTHER. */
-#define MAX_TARGET 16384
-
 /* What is asked for; each has its printed word in request_op_word(). */
 enum op {
 	OP_NONE,		/* outside every route */
@@ -50,8 +47,9 @@ struct request {
 	enum op op;
 	char name[NAME_SIZE];		/* printed form, or "" */
 	/*
-	 * Git: spelt as every backend takes alike; others are read on the
-	 * primary.
+	 * Git: spelt as every backend takes alike: the path was not changed
+	 * by the resolving and holds no encoded slash, the name needed no
+	 * folding.  Others are read on the primary.
 	 */
 	bool canonical;
 };
@@ -59,8 +57,14 @@ struct request {
 /*
  * A pure function over the method and the request target as it came (CGI's
  * REQUEST_URI; also an absolute URL).  The path is percent-decoded exactly
- * once, dot and empty segments are resolved (RFC 3986, 5.2.4), and what is
- * left is matched on its suffix, greedy on the name.
+ * once and resolved (target.h), and what is left is matched on its suffix,
+ * greedy on the name.
+ *
+ * A path that the resolving changed is OP_OTHER without a name, but a git
+ * write keeps its operation and the resolved name; of other spellings that
+ * are not canonical, reads keep both, too.  A git write without a legal
+ * name keeps its operation, with "".  Targets over MAX_TARGET bytes are
+ * OP_OTHER; without a method or a target (NULL) it is OP_NONE.
  */
 void request_parse(const struct conf *, const char *method,
     const char *target, struct request *out);

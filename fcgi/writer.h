@@ -1,40 +1,87 @@
-/* writer.h: the router's table writes, in one thread of its own */
+/* writer.h: table writes of many threads, in one thread of their own */
 /* SPDX-License-Identifier: ISC */
 #ifndef FCGI_WRITER_H
 #define FCGI_WRITER_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "conf/conf.h"
-#include "sync/place.h"
+#include "fcgi/snapshot.h"
 #include "sync/pulse.h"
 #include "sync/table.h"
 
-/* A request waits at most so long for its row, in milliseconds. */
-#define WRITE_WAIT_MS 500
-/* Writes waiting; beyond that a request is answered as if its wait was over. */
+/*
+ * A stopped process may hold the table's lock for ever, and LMDB waits for
+ * it without a limit.  So one thread opens the table and writes to it, all
+ * that is queued in one transaction; whoever asked waits only so long.
+ */
+
+/* Writes waiting; beyond that one is refused. */
 #define MAX_WRITES 4096
 
 struct writer;
-/* table and pulse are borrowed until writer_stop(). */
-MUST_USE enum err writer_start(struct table *, struct pulse *,
+
+struct writer_options {
+	/*
+	 * Opens the table, and does what a start owes it; called in the
+	 * writer's thread, once a second until it succeeds.  The writer
+	 * takes both over; *pulse may stay NULL (no doubt is ever raised).
+	 */
+	enum err (*open)(void *arg, struct table **table,
+	    struct pulse **pulse);
+	/* What failed, in the writer's thread, for the log; or NULL. */
+	void (*failed)(void *arg, const char *text);
+	void *arg;
+	/* for doubt's routes; NULL where there is no pulse */
+	struct snapshots *conf;
+};
+
+/* options are copied. */
+MUST_USE enum err writer_start(const struct writer_options *,
     struct writer **out);
-void writer_stop(struct writer *);
+/*
+ * Writes what is queued, once, and ends.  ERR_BUSY: the table's lock did not
+ * come within a second; then the thread still runs, and the process must
+ * end by _exit(2), or call again.  Routes in doubt may stay so.
+ */
+MUST_USE enum err writer_stop(struct writer *);
 
 /*
- * Raises a fence; many at once share one transaction.  ERR_TABLE: it was
- * not committed in time; then the route is in doubt from before this
- * returns until it was committed and the route's epoch raised.
+ * NULL until the table is open and all that was queued before is in it;
+ * until then nobody knows what it says.  Borrowed until writer_stop().
  */
-MUST_USE enum err writer_fence(struct writer *, const struct route *,
-    const char *name, const char *token);
+struct table *writer_table(struct writer *);
+struct pulse *writer_pulse(struct writer *);
+/* Waits until writer_table() is not NULL, at most so long; is it? */
+bool writer_wait_open(struct writer *, int64_t wait_ms);
 
-/* place_write(), committed.  ERR_TABLE: not in time; answer "hold". */
-MUST_USE enum err writer_place(struct writer *, const struct route *,
-    const char *name, const char *wanted, const char *reason,
-    const char *token, bool manifest, struct placement *out);
+/* One kind of write, on data of that size. */
+struct write_kind {
+	size_t size;
+	table_body *body;		/* its arg is the data */
+	void (*committed)(void *data);	/* in the writer's thread, or NULL */
+	void (*release)(void *data);	/* lets go of what data holds, or NULL */
+	/* tried again once a second until committed, its caller gone or not;
+	 * others are dropped unwritten when their caller is gone */
+	bool keeps;
+};
 
-/* Waits until nothing is queued: before a configuration is freed. */
-void writer_drain(struct writer *);
+/*
+ * Copies data in, and on ERR_OK, which says committed, back out.  ERR_TABLE:
+ * not in time; ERR_LIMIT: MAX_WRITES are waiting; else what its body said.
+ * wait_ms 0, for a kind that is kept: does not wait, ERR_OK says queued.
+ * Whatever comes, kind->release() is called for the copy, once.
+ */
+MUST_USE enum err writer_run(struct writer *, const struct write_kind *,
+    void *data, int64_t wait_ms);
+
+/*
+ * Puts a route in doubt until all writes that are queued now are committed
+ * and the route's epoch raised.  lost: a fence could not even be queued;
+ * then at least for the route's fence_s, as for a push without a word.
+ */
+void writer_doubt(struct writer *, const struct route *, bool lost);
 
 #endif

@@ -13,8 +13,10 @@
 /*
  * Reads GET /v2/_catalog of that side from where the import stopped, each
  * page placing its names in one transaction with the cursor; done at the
- * last page.  stop, where not NULL, ends it between two pages.  *out is how
- * far it is.  ERR_PEER: the registry could not be read; what was read stays.
+ * last page.  A name outside the grammar counts, but is not placed.  stop,
+ * where not NULL, ends it between two pages, with ERR_OK and *out not
+ * complete (started_s is not 0).  *out is how far it is.  ERR_PEER: the
+ * registry could not be read; what was read stays.
  */
 MUST_USE enum err catalogue_import(struct table *, struct http *,
     const struct conf *, const struct route *, const struct upstream *side,
@@ -22,7 +24,9 @@ MUST_USE enum err catalogue_import(struct table *, struct http *,
 
 /*
  * Asks the side of an expired provisional placement for its tags: 404 drops
- * the row, 200 makes it final, anything else puts it off an hour.
+ * the row, 200 makes it final; anything else, and what is no registry's
+ * JSON, puts it off an hour and is ERR_PEER.  A row that changed meanwhile
+ * stays as it is.
  */
 MUST_USE enum err catalogue_settle(struct table *, struct http *,
     const struct conf *, const struct route *, const char *name);

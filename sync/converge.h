@@ -9,8 +9,13 @@
 
 /*
  * Has the replica fetch, in the route's way (converge), and waits for its
- * end; primary says HEAD and object format.  Success is no proof.  For
- * CONVERGE_NONE it is ERR_PEER: "somebody else must".
+ * end; primary says HEAD and object format, and where it does not (the proof
+ * by commit compares no refs) the primary is asked.  Success is no proof.
+ *
+ * ERR_PEER: it did not work, or for CONVERGE_NONE "somebody else must";
+ * ERR_BUSY: another fetch of it is under way on this host (CONVERGE_LOCAL);
+ * ERR_INPUT: a name that no command may be given; ERR_CONF, ERR_SYS: a
+ * secret or a program that cannot be used.
  */
 MUST_USE enum err converge_run(struct http *, const struct conf *,
     const struct route *, const struct upstream *replica, const char *name,

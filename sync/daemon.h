@@ -3,6 +3,7 @@
 #ifndef SYNC_DAEMON_H
 #define SYNC_DAEMON_H
 
+#include <signal.h>
 #include <stdbool.h>
 
 #include "conf/conf.h"
@@ -11,23 +12,21 @@
 
 struct daemon;
 
-/* conf, table and pulse are borrowed until daemon_stop() has returned. */
+/*
+ * daemon_start() binds the sockets and starts all threads; daemon_run() runs
+ * until *stop is true (a signal handler sets it), and may be called again.
+ * Threads go on, and borrow all of this, until the process ends, which it
+ * may do at any instant: what counts is in the table.
+ */
 MUST_USE enum err daemon_start(const struct conf *, struct table *,
     struct pulse *, struct daemon **out);
+void daemon_run(struct daemon *, const volatile sig_atomic_t *stop);
 
 /*
- * Runs until *stop becomes true: feed, wakes, fences, probes, lag, imports.
- * ERR_ABSENT never; an error ends the program.
+ * One pass over all that lags, imports included; each failure is logged and
+ * holds up nobody else.  *lags tells whether something lags afterwards.
  */
-MUST_USE enum err daemon_run(struct daemon *, const volatile bool *stop);
-
-/*
- * One pass over all that lags, imports included.  *lags tells whether
- * something still does.
- */
-MUST_USE enum err daemon_once(struct daemon *, bool *lags);
-
-/* Ends threads and children, and frees it. */
-void daemon_stop(struct daemon *);
+MUST_USE enum err daemon_once(const struct conf *, struct table *,
+    struct pulse *, bool *lags);
 
 #endif

@@ -19,8 +19,8 @@
  */
 struct feed_line {
 	char token[TOKEN_SIZE];
-	unsigned status;
-	char upstream[WORD_SIZE];
+	unsigned status;	/* 0: the web server has none ("-") */
+	char upstream[WORD_SIZE];	/* or "" */
 	char done[8];		/* "OK", "+", "-", "X", or "" */
 };
 
@@ -36,7 +36,7 @@ enum feed_verdict feed_judge(const struct feed_line *);
 /*
  * Applies one line: ends or breaks a fence, raises the generation, settles
  * a placement.  route and name (of NAME_SIZE) become what it was about.
- * ERR_ABSENT: the token is unknown.
+ * ERR_ABSENT: the token is unknown, or its route is no more.
  */
 MUST_USE enum err feed_apply(struct table *, const struct conf *,
     const struct feed_line *, const struct route **route, char *name);

@@ -12,7 +12,7 @@
 
 /*
  * Fences of one repository; beyond that one common fence, which only time
- * ends. 
+ * ends.
  */
 #define MAX_FENCES 64
 /*
@@ -65,14 +65,19 @@ MUST_USE enum err fences_end_all(struct table_txn *, const struct route *,
 /*
  * What time does: fences older than fence_s watch, those older than
  * push_max_s end.  Costs what is fenced.  *next_ms is when to call again at
- * the latest (clock_boot_ms()), *changed how many changed.
+ * the latest (clock_boot_ms(); INT64_MAX: nothing is fenced), *changed how
+ * many repositories changed, or were due to be compared again: the
+ * generation of each was raised.
  */
 MUST_USE enum err fences_expire(struct table_txn *, const struct conf *,
     int64_t now_ms, int64_t *next_ms, unsigned *changed);
 /* After a boot (another boot id than the table's) every fence begins anew. */
 MUST_USE enum err fences_adopt(struct table_txn *, int64_t now_ms);
 
-/* The next repository of a route with fences after name; ERR_ABSENT: none. */
+/*
+ * The next repository of a route with fences after name; ERR_ABSENT: none.
+ * The route's common fence (MAX_FENCED) is fences_get()'s of the name "".
+ */
 MUST_USE enum err fences_next(struct table_txn *, const struct route *,
     const char *name, char *next, struct fences *out);
 

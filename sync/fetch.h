@@ -7,26 +7,34 @@
 #include <stdint.h>
 
 #include "conf/err.h"
-#include "sync/refs.h"
 
 struct fetch {
 	const char *path;		/* the bare repository, made if absent */
-	const char *origin;		/* URL */
+	const char *origin;		/* http(s)://, file:// or a path */
 	const char *auth_file;		/* netrc(5) form, or NULL */
 	const char *ca_file;		/* or NULL */
-	const char *head;		/* HEAD's target at the origin, or "" */
+	/*
+	 * HEAD's target at the origin; "": it is detached or not known, and
+	 * the origin is asked.
+	 */
+	const char *head;
 	const char *object_format;	/* "sha1", "sha256" */
-	int64_t stall_ms;
-	void (*progress)(void *arg, const char *line);	/* or NULL */
+	int64_t stall_ms;		/* as in spawn.h */
+	void (*progress)(void *arg, const char *line);	/* as there, or NULL */
 	void *progress_arg;
+	bool (*stop)(void *arg);	/* as there, or NULL */
+	void *stop_arg;
 };
 
 /*
- * One at a time per repository (a lock beside it; ERR_BUSY when another
- * holds it).  Creates the repository with that object format; fetches
- * +refs/...:refs/... of everything with prune, so that a directory/file conflict converges in one
- * pass; then sets HEAD's target.  Success is no proof: compare refs.
- * Stale lock files of a killed git are removed once nobody holds ours.
+ * Makes all refs, HEAD and the object format what they are at the origin.
+ * ERR_BUSY: another one is fetching it (PATH.reproute-lock); ERR_INPUT: head
+ * or the object format is none; ERR_PEER: git failed, was stopped or
+ * stalled.  Success is no proof: compare refs.
+ *
+ * A new repository, or one of another object format, is filled beside
+ * (PATH.reproute-new) and put in place when it is complete.  What a killed
+ * git has left behind is removed first.
  */
 MUST_USE enum err fetch_run(const struct fetch *);
 

@@ -21,12 +21,12 @@ typedef enum err http_sink(void *arg, const char *bytes, size_t len);
 struct http_request {
 	const char *method;		/* "GET", "POST" */
 	const char *url;
-	const char *const *headers;	/* "Name: value", NULL-terminated, or NULL */
+	const char *const *headers;	/* "Name: value"..., NULL; or NULL */
 	const char *body;		/* of a POST, or NULL */
 	size_t body_len;
 	const char *auth_file;		/* netrc(5) form, or NULL */
 	const char *ca_file;		/* or NULL: the system's */
-	int64_t stall_ms;		/* no byte for so long ends it */
+	int64_t stall_ms;	/* no byte for so long, to a second, ends it */
 	int64_t total_ms;		/* 0: no limit on the whole */
 	size_t max_body;		/* more is ERR_PEER */
 	http_sink *sink;		/* or NULL: into reply->body */
@@ -36,14 +36,16 @@ struct http_request {
 struct http_reply {
 	unsigned status;
 	char content_type[128];
-	char link[2048];	/* the Link header, or "" */
-	struct buf body;	/* freed by the caller; of any status */
+	char link[2048];	/* the Link headers as one list, or "" */
+	struct buf body;	/* the caller's to free; of any status */
 };
 
 /*
- * Runs it.  Follows no redirect.  ERR_PEER when no answer came ("connection
- * refused", a stall, too long a body) or whatever error the sink returned;
- * every HTTP status is ERR_OK.  Sinks see only bodies of status 200.
+ * Runs it.  Follows no redirect, asks no proxy.  ERR_PEER when no answer
+ * came ("connection refused", a stall, too long a body) or whatever error
+ * the sink returned; ERR_CONF or ERR_SYS for an auth_file that others may
+ * read, or we may not.  Every HTTP status is ERR_OK.  Sinks see only bodies
+ * of status 200; of another one at most 64 kB then go into reply->body.
  */
 MUST_USE enum err http_run(struct http *, const struct http_request *,
     struct http_reply *);

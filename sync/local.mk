@@ -8,22 +8,34 @@ noinst_LIBRARIES += %D%/libtruth.a
 	%D%/feed.c %D%/feed.h \
 	%D%/fence.c %D%/fence.h \
 	%D%/fetch.c %D%/fetch.h \
+	%D%/form.c %D%/form.h \
+	%D%/gitcmd.c %D%/gitcmd.h \
+	%D%/health.c %D%/health.h \
 	%D%/http.c %D%/http.h \
+	%D%/imports.c %D%/imports.h \
+	%D%/inbox.c %D%/inbox.h \
+	%D%/lanes.c %D%/lanes.h \
+	%D%/look.c %D%/look.h \
 	%D%/pack.c %D%/pack.h \
 	%D%/peer.c %D%/peer.h \
 	%D%/place.c %D%/place.h \
 	%D%/probe.c %D%/probe.h \
 	%D%/proof.c %D%/proof.h \
 	%D%/pulse.c %D%/pulse.h \
+	%D%/queue.c %D%/queue.h \
 	%D%/refs.c %D%/refs.h \
 	%D%/repo.c %D%/repo.h \
+	%D%/report.c %D%/report.h \
+	%D%/root.c %D%/root.h \
 	%D%/row.c %D%/row.h \
 	%D%/spawn.c %D%/spawn.h \
 	%D%/table.c %D%/table.h \
+	%D%/tidy.c %D%/tidy.h \
 	%D%/token.c %D%/token.h \
 	%D%/view.c %D%/view.h \
 	%D%/wake.c %D%/wake.h \
-	%D%/wire.c %D%/wire.h
+	%D%/wire.c %D%/wire.h \
+	%D%/work.c %D%/work.h
 %C%_libtruth_a_CPPFLAGS = $(AM_CPPFLAGS) $(LMDB_CFLAGS) $(GIT2_CFLAGS) \
 	$(CURL_CFLAGS) $(JSON_CFLAGS)
 TRUTH_LIBS = sync/libtruth.a $(GROUND_LIBS)

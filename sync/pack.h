@@ -12,7 +12,7 @@
 /* The longest record; every record's parts are bounded to fit. */
 #define MAX_RECORD 8192
 
-/* Writing: too much is our bug and ends in an assert. */
+/* Writing: too much is our bug and ends in an assert.  { 0 } is empty. */
 struct pack {
 	uint8_t bytes[MAX_RECORD];
 	size_t len;
@@ -31,16 +31,21 @@ struct unpack {
 struct unpack unpack_of(struct table_bytes);
 uint8_t unpack_u8(struct unpack *);
 uint64_t unpack_u64(struct unpack *);
-/* Into out of that size, NUL-terminated; too long for it is broken. */
+/*
+ * Into out of that size, NUL-terminated; too long for it, or with a NUL
+ * inside, is broken, and out is "".
+ */
 void unpack_text(struct unpack *, char *out, size_t size);
 /* Was all read, and nothing broken? */
 bool unpack_whole(const struct unpack *);
 
 /*
- * Keys are words joined by NUL, so that a prefix of whole words is a prefix
- * of bytes.  A key that would pass MAX_KEY ends in a SHA-256 of its last
- * word instead of that word; so a record whose name may be long carries it
- * in its value, too.
+ * Keys are words, each followed by a NUL, so that a key of fewer words is a
+ * prefix of the bytes of those under it.  A key that would pass MAX_KEY ends
+ * in "\x01" and the SHA-256 of its last word, in hex, instead of that word
+ * (no name holds a control byte).  So a name cannot be read back from a key:
+ * in every database whose keys end in a name, the value begins with
+ * pack_text(name).
  */
 struct key {
 	uint8_t bytes[MAX_KEY];
@@ -51,5 +56,11 @@ struct key key_of(const char *first, ...) __attribute__((sentinel));
 struct table_bytes key_bytes(const struct key *);
 /* Is prefix, a key of whole words, the beginning of found? */
 bool key_under(const struct key *prefix, struct table_bytes found);
+
+/* A time as a word of a key whose order is that of time; before 0 is 0. */
+#define TIME_WORD_SIZE 17
+void time_word(int64_t time, char out[TIME_WORD_SIZE]);
+/* Does found come before bound in the table's order? */
+bool key_before(struct table_bytes found, const struct key *bound);
 
 #endif

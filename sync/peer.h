@@ -26,7 +26,8 @@ MUST_USE enum err epoch_raise(struct table_txn *, const struct route *,
     const struct upstream *replica);
 /*
  * Raises every epoch of whatever changed its fingerprint since it was last
- * noted, and notes the new ones.  *changed counts them.
+ * noted, or has none noted, and notes the new ones.  *changed counts them.
+ * What conf has no more is noted no more: when it is back, its epoch rises.
  */
 MUST_USE enum err epochs_adopt(struct table_txn *, const struct conf *,
     unsigned *changed);
@@ -55,8 +56,8 @@ MUST_USE enum err peer_get(struct table_txn *, const char *upstream,
  * rises in every route of conf that has it, in the same transaction.
  * *changed tells whether it was news.
  */
-MUST_USE enum err peer_set_down(struct table_txn *, const struct conf *,
-    const struct upstream *, const char *why, bool *changed);
+MUST_USE enum err peer_set_down(struct table_txn *, const struct upstream *,
+    const char *why, bool *changed);
 MUST_USE enum err peer_set_up(struct table_txn *, const struct conf *,
     const struct upstream *, bool *changed);
 MUST_USE enum err peer_drain(struct table_txn *, const char *upstream,

@@ -11,17 +11,19 @@
 
 struct probe_refs {
 	struct refs_digest refs;
-	unsigned offers;	/* capabilities, see advert.h; of upload-pack only */
+	unsigned offers;	/* of upload-pack, as bits (advert.h) */
 	bool has_offers;
-	unsigned status;	/* HTTP status that decided, when not ERR_OK */
+	/* HTTP status that decided, set on failure too; 0: no whole answer */
+	unsigned status;
 };
 
 /*
  * The refs of a repository at an upstream, by its ref advertisement
  * (protocol v2 ls-refs, v0 where it lacks that), at url + the route's prefix
  * + name + ".git" (and, on 404, without ".git").  ERR_ABSENT: the upstream
- * says there is none (404, 410), *out has the status; ERR_PEER: anything
- * else than 200, no answer, or bytes that are no advertisement.
+ * says there is none (404, 410); ERR_BUSY: a ref is being deleted, look
+ * again; ERR_PEER: anything else than 200, no answer, or bytes that are no
+ * advertisement.
  */
 MUST_USE enum err probe_advert(struct http *, const struct conf *,
     const struct route *, const struct upstream *, const char *name,
@@ -29,13 +31,26 @@ MUST_USE enum err probe_advert(struct http *, const struct conf *,
 
 /*
  * The same of a replica, by the digest at its endpoint; ERR_ABSENT where
- * the endpoint says that it has no such repository.
+ * the endpoint says that it has no such repository.  What upload-pack offers
+ * is asked at url, as clients do; ERR_PEER where that has no repository.
  */
 MUST_USE enum err probe_endpoint(struct http *, const struct conf *,
     const struct route *, const struct upstream *, const char *name,
     struct probe_refs *out);
 
-/* The seed's has-commit, at an endpoint. */
+/*
+ * Appends "ENDPOINT/projects/PROJECT/repos/REPO/TAIL" for a repository: what
+ * is before its last slash is the project, with %2F for slashes, or "-"
+ * where there is none.  In tail, {sha} may stand.  ERR_PEER for a name whose
+ * project is "-".
+ */
+MUST_USE enum err probe_endpoint_url(const struct upstream *,
+    const char *name, const char *sha, const char *tail, struct buf *out);
+
+/*
+ * The seed's has-commit, at an endpoint.  ERR_ABSENT: there is no such
+ * repository (404); ERR_PEER: neither "true" nor "false".
+ */
 MUST_USE enum err probe_has_commit(struct http *, const struct conf *,
     const struct upstream *, const char *name, const char *sha, bool *has);
 

@@ -10,19 +10,19 @@
 
 enum proof_outcome {
 	PROOF_MARKED,		/* equal; the mark is set and current */
-	PROOF_SUPERSEDED,	/* equal, but the repository changed meanwhile */
+	PROOF_SUPERSEDED,	/* equal, but it changed meanwhile */
 	PROOF_FENCED,		/* a fence is up: nothing to prove yet */
 	PROOF_DIFFERS,		/* not equal: converge, and again */
-	PROOF_GONE,		/* the primary has no such repository; marks void */
+	PROOF_GONE,		/* not at the primary; all marks void */
 	PROOF_UNVERIFIED,	/* equal refs, but upload-pack offers less */
 };
 
 struct proof_result {
 	enum proof_outcome outcome;
 	struct refs_digest primary;
-	struct refs_digest replica;	/* digest "" where it has no repository */
+	struct refs_digest replica;	/* digest "": no such repository */
 	uint64_t generation;		/* noted before comparing */
-	unsigned primary_status;
+	unsigned primary_status;	/* of PROOF_GONE */
 	char note[256];			/* for people, or "" */
 };
 
@@ -31,6 +31,12 @@ struct proof_result {
  * marks with what was noted: in this order, which is the whole point.
  * ERR_ABSENT: the repository has no row.  ERR_PEER: one of the two could
  * not be asked; ERR_TABLE.
+ *
+ * A primary that refuses, twice, voids all marks (404 and 410: PROOF_GONE;
+ * other statuses: ERR_PEER); one that does not answer, or with 408, 429 or
+ * 5xx, is in trouble itself and voids none.  PROOF_DIFFERS writes nothing: whoever finds
+ * it where the mark is current raises the generation, as somebody changed
+ * one of the two and told nobody.
  */
 MUST_USE enum err proof_run(struct table *, struct http *,
     const struct conf *, const struct route *,

@@ -10,7 +10,7 @@
 #include "sync/peer.h"
 #include "sync/table.h"
 
-/* At which generation and epochs a replica's refs were equal to the primary's. */
+/* At which generation and epochs a replica had the primary's refs. */
 struct mark {
 	char upstream[WORD_SIZE];
 	uint64_t generation;
@@ -19,9 +19,9 @@ struct mark {
 };
 
 struct row {
-	uint64_t generation;	/* from 1 */
+	uint64_t generation;	/* from 1; above any dropped row's */
 	int64_t changed_s;	/* real time of the last raise, for people */
-	char sha[65];		/* last reported commit (proof = "commit"), or "" */
+	char sha[65];		/* last reported commit, or "" */
 	unsigned n_marks;
 	struct mark marks[MAX_REPLICAS];
 };
@@ -31,8 +31,9 @@ MUST_USE enum err row_get(struct table_txn *, const struct route *,
     const char *name, struct row *out);
 
 /*
- * Makes the row, at generation 1 and lagging everywhere, if there is none;
- * *made tells (may be NULL).
+ * Makes the row, at its first generation and lagging everywhere, if there is
+ * none; *made tells (may be NULL).  ERR_BUSY: the route's common fence
+ * stands (MAX_FENCED), so that nobody knows whether this one has a fence.
  */
 MUST_USE enum err row_learn(struct table_txn *, const struct route *,
     const char *name, bool *made);
@@ -53,7 +54,10 @@ MUST_USE enum err row_mark(struct table_txn *, const struct route *,
     const char *name, const struct upstream *replica, uint64_t generation,
     const struct epochs *, bool *current);
 
-/* Drops the mark of one replica (NULL: all), and lags there. */
+/*
+ * Drops the mark of one replica, and lags there.  replica NULL: of all, and
+ * the generation rises, so that no comparison under way counts.
+ */
 MUST_USE enum err row_void(struct table_txn *, const struct route *,
     const char *name, const struct upstream *replica);
 

@@ -12,14 +12,30 @@
 
 /* More stdout than this ends the child. */
 #define MAX_OUTPUT (256UL << 20)
+/* Variables that one child's environment may add or take away. */
+#define MAX_SPAWN_ENV 64
 
 struct spawn {
 	const char *const *argv;	/* argv[0] is looked up in PATH */
-	const char *const *env;		/* "NAME=value" added, or NULL */
+	/* "NAME=value" is set, "NAME" is taken away; NULL-terminated, or NULL */
+	const char *const *env;
 	const char *input;		/* for its stdin, or NULL */
 	size_t input_len;
-	int64_t stall_ms;		/* no output for so long kills the group */
-	/* called about once a second with the last line of output, or NULL */
+	/*
+	 * Neither output nor CPU time of the group for so long kills it: git
+	 * checks connectivity for minutes without a word.
+	 */
+	int64_t stall_ms;
+	/*
+	 * Stays open in the child and in its children, as fd 3; 0: none.  A
+	 * lock on it is held until the last of them is gone.
+	 */
+	int keep_fd;
+	/*
+	 * Called every second, whether there was output or not, with the last
+	 * line of stderr (of stdout too where output is NULL), "" before the
+	 * first; printable.  Or NULL.
+	 */
 	void (*progress)(void *arg, const char *line);
 	void *progress_arg;
 	/* stop was asked for when this returns true: kills the group */
@@ -28,10 +44,12 @@ struct spawn {
 };
 
 /*
- * Runs it to its end.  output (may be NULL) takes its stdout, appended, at
- * most MAX_OUTPUT.  ERR_PEER: it ended other than by exit 0, or stalled and
- * was killed; the sentence has the last line of its stderr, escaped.
- * The whole process group is gone when this returns.
+ * Runs it to its end.  output (may be NULL) takes its stdout, appended.
+ * ERR_PEER: it ended other than by exit 0, was stopped, or stalled; the
+ * sentence has its last line, or the first that starts with "fatal: " or
+ * "error: ", printable.  ERR_LIMIT: more than MAX_OUTPUT.
+ * ERR_SYS: it could not be run.  The whole process group is gone when this
+ * returns.  Fds 0 to 2 of the caller must be open.
  */
 MUST_USE enum err spawn_run(const struct spawn *, struct buf *output);
 

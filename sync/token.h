@@ -25,11 +25,13 @@ struct token {
 	char name[NAME_SIZE];
 };
 
+/* Again under the same token: the last one counts. */
 MUST_USE enum err token_put(struct table_txn *, const char *token,
     enum token_use, const char *route, const char *name);
 /* ERR_ABSENT: never handed out, or too long ago. */
 MUST_USE enum err token_get(struct table_txn *, const char *token,
     struct token *out);
+/* ERR_OK also where there was none. */
 MUST_USE enum err token_drop(struct table_txn *, const char *token);
 /* Drops those handed out before that time; at most 10,000 a call. */
 MUST_USE enum err tokens_expire(struct table_txn *, int64_t before_s,

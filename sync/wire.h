@@ -7,10 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "conf/conf.h"
-#include "conf/crypto.h"
 #include "conf/mem.h"
 #include "sync/refs.h"
+#include "sync/report.h"
 
 /* Body limits, refused before a byte is parsed, in bytes. */
 #define MAX_PUSH_BODY (1UL << 20)
@@ -19,19 +18,14 @@
 /* JSON nested deeper than this is refused. */
 #define MAX_DEPTH 16
 
-/* A report of a push, in any of its forms. */
-enum push_phase { PUSH_REPORT, PUSH_BEGIN, PUSH_END };
-struct push_report {
-	char route[WORD_SIZE];		/* "" where not said */
-	char name[NAME_SIZE];		/* without ".git" */
-	char sha[65];			/* the seed's sha1, or "" */
-	char token[TOKEN_SIZE];		/* or "" */
-	enum push_phase phase;
-};
 /*
- * ERR_INPUT with what is missing or wrong.  JSON: the seed's form
- * ({"route","project","repo","sha1"}) or the hooks'
- * ({"route","repository","phase","token","refs"}).
+ * Every wire_get_ function: ERR_INPUT with the field that is missing or
+ * wrong, in words that hold nothing of the body; ERR_LIMIT beyond the
+ * body's limit.
+ *
+ * JSON: the seed's form ({"route","project","repo","sha1"}, route may be
+ * left out) or the hooks' ({"route","repository","phase","token","refs"},
+ * phase, token and refs may be).  A project "-" is none.
  */
 MUST_USE enum err wire_get_push(const char *body, size_t len,
     struct push_report *out);
@@ -62,18 +56,23 @@ void wire_put_fetch(const struct fetch_order *, struct buf *out);
 MUST_USE enum err wire_get_fetch(const char *body, size_t len,
     struct fetch_order *out);
 
-/* {"repositories":[...]}: each name to take, until it is not ERR_OK. */
+/*
+ * {"repositories":[...]}: each name, legal or not, to take, until it is not
+ * ERR_OK.
+ */
 typedef enum err wire_name(void *arg, const char *name);
 MUST_USE enum err wire_get_catalogue(const char *body, size_t len,
     wire_name *take, void *arg, size_t *count);
 
 /*
  * JSON for programs, in pieces: an object or array is begun, filled and
- * ended; key is NULL inside an array.  The text is compact, one line.
+ * ended; key is NULL inside an array.  Keys keep their order; the text is
+ * compact, one line.  Bytes that are no UTF-8 come out as \\xHH.
  */
 struct wire;
 struct wire *wire_new(void);			/* of one object */
-void wire_text(struct wire *, const char *key, const char *value); /* NULL: null */
+/* A value NULL is null. */
+void wire_text(struct wire *, const char *key, const char *value);
 void wire_number(struct wire *, const char *key, int64_t value);
 void wire_bool(struct wire *, const char *key, bool value);
 void wire_begin_object(struct wire *, const char *key);

@@ -1,6 +1,8 @@
 # tests/local.mk: one test per module, the fuzzers' corpora, the layers
 check_LIBRARIES += %D%/libtap.a
-%C%_libtap_a_SOURCES = %D%/unit/tap.c %D%/unit/tap.h
+%C%_libtap_a_SOURCES = %D%/unit/server.c %D%/unit/server.h \
+	%D%/unit/tap.c %D%/unit/tap.h \
+	%D%/unit/world.c %D%/unit/world.h
 LDADD = tests/libtap.a $(DOORS_LIBS) $(FCGI_LIBS) $(LMDB_LIBS) $(GIT2_LIBS) \
 	$(CURL_LIBS) $(JSON_LIBS) $(GROUND_LIBADD)
 
@@ -12,12 +14,17 @@ UNIT_TESTS = \
 	%D%/unit/conf_test \
 	%D%/unit/converge_test \
 	%D%/unit/crypto_test \
+	%D%/unit/endpoint_test \
 	%D%/unit/err_test \
 	%D%/unit/feed_test \
 	%D%/unit/fence_test \
 	%D%/unit/fetch_test \
+	%D%/unit/gitcmd_test \
 	%D%/unit/http_test \
 	%D%/unit/log_test \
+	%D%/unit/listener_test \
+	%D%/unit/look_test \
+	%D%/unit/looks_test \
 	%D%/unit/mem_test \
 	%D%/unit/name_test \
 	%D%/unit/pack_test \
@@ -25,13 +32,17 @@ UNIT_TESTS = \
 	%D%/unit/place_test \
 	%D%/unit/proof_test \
 	%D%/unit/pulse_test \
+	%D%/unit/queue_test \
 	%D%/unit/refs_test \
 	%D%/unit/repo_test \
+	%D%/unit/root_test \
 	%D%/unit/request_test \
 	%D%/unit/row_test \
 	%D%/unit/rules_test \
 	%D%/unit/spawn_test \
 	%D%/unit/table_test \
+	%D%/unit/tidy_test \
+	%D%/unit/target_test \
 	%D%/unit/token_test \
 	%D%/unit/view_test \
 	%D%/unit/wake_test \

@@ -1,0 +1,346 @@
+# shellcheck shell=bash
+# stage.sh: sets a whole installation up on free loopback ports, and ends it
+# SPDX-License-Identifier: ISC
+#
+# Sourced by bash, by contrib/quickstart and by the end-to-end tests.  Before:
+#   STAGE_BIN  where reproute, reproute-fcgi, ... are
+# After stage_open: $STAGE, a new directory that holds everything; stage_close,
+# which a trap on EXIT must call, ends every process that was started, by its
+# pid, and fails if one of them, or a child of theirs, is left behind.
+
+stage_say() { printf '%s\n' "$*" >&2; }
+
+stage_open() {
+	STAGE=$(mktemp -d "${TMPDIR:-/tmp}/reproute-stage.XXXXXX") || return
+	# also found in the environment of every child: see stage_left
+	export REPROUTE_STAGE=$STAGE
+	mkdir -p "$STAGE"/{pid,log,www,state,run,git/primary,home}
+	export HOME=$STAGE/home GIT_CONFIG_NOSYSTEM=1 GIT_TERMINAL_PROMPT=0
+	export REPROUTE_CONF=$STAGE/reproute.conf
+	git config --global user.name 'Stage' &&
+		git config --global user.email 'stage@example.org' &&
+		git config --global init.defaultBranch main &&
+		git config --global advice.detachedHead false
+	head -c 24 /dev/urandom | base64 > "$STAGE/token"
+	chmod 0640 "$STAGE/token"
+	STAGE_PORTS=' '
+}
+
+# stage_port VARIABLE: a port on which nobody listens, other than those given
+# before.
+stage_port() {
+	local port
+	while :; do
+		port=$((20000 + RANDOM % 12000))
+		case $STAGE_PORTS in *" $port "*) continue ;; esac
+		(exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break
+	done
+	STAGE_PORTS="$STAGE_PORTS$port "
+	printf -v "$1" '%s' "$port"
+}
+
+# stage_wait SECONDS COMMAND...: until it succeeds.
+stage_wait() {
+	local tries=$(($1 * 20))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		tries=$((tries - 1))
+		[ $tries -gt 0 ] || return 1
+		sleep 0.05
+	done
+}
+
+stage_listens() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
+# stage_start NAME COMMAND...: in the background, its output in log/NAME.
+stage_start() {
+	local name=$1
+	shift
+	"$@" >>"$STAGE/log/$name" 2>&1 </dev/null &
+	echo $! > "$STAGE/pid/$name"
+}
+
+stage_alive() { kill -0 "$(cat "$STAGE/pid/$1" 2>/dev/null)" 2>/dev/null; }
+
+# stage_stop NAME [SIGNAL]: and waits for its end; KILL where it does not end.
+stage_stop() {
+	local pid tries=100
+	pid=$(cat "$STAGE/pid/$1" 2>/dev/null) || return 0
+	rm -f "$STAGE/pid/$1"
+	kill "-${2:-TERM}" "$pid" 2>/dev/null
+	while kill -0 "$pid" 2>/dev/null; do
+		tries=$((tries - 1))
+		if [ $tries -eq 0 ]; then
+			stage_say "$1 (pid $pid) does not end; killed"
+			kill -KILL "$pid" 2>/dev/null
+			wait "$pid" 2>/dev/null
+			return 1
+		fi
+		sleep 0.05
+	done
+	wait "$pid" 2>/dev/null
+	return 0
+}
+
+# Pids of processes that carry this stage in their environment, but this shell.
+stage_left() {
+	local environ pid
+	for environ in /proc/[0-9]*/environ; do
+		pid=${environ#/proc/}
+		pid=${pid%/environ}
+		if [ "$pid" = $$ ] || [ "$pid" = "$BASHPID" ]; then
+			continue
+		fi
+		grep -qzxF "REPROUTE_STAGE=$STAGE" "$environ" 2>/dev/null &&
+			echo "$pid"
+	done
+}
+
+stage_none_left() { [ -z "$(stage_left)" ]; }
+
+stage_close() {
+	local file status=0 pid
+	[ -n "${STAGE:-}" ] || return 0
+	for file in "$STAGE"/pid/*; do
+		[ -e "$file" ] && { stage_stop "${file##*/}" || status=1; }
+	done
+	if ! stage_wait 10 stage_none_left; then
+		status=1
+		for pid in $(stage_left); do
+			stage_say "left behind: $pid" \
+				"$(tr '\0' ' ' < "/proc/$pid/cmdline")"
+			kill -KILL "$pid" 2>/dev/null
+		done
+	fi
+	if [ -n "${STAGE_KEEP_FILES:-}" ]; then
+		stage_say "files kept in $STAGE"
+	else
+		rm -rf "$STAGE"
+	fi
+	STAGE=
+	return $status
+}
+
+# stage_git NAME PORT PUSHABLE: lighttpd with git http-backend over git/NAME
+# at /scm/, and reproute-replica at /reproute.
+stage_git() {
+	local name=$1 port=$2 dir=$STAGE/$1
+	mkdir -p "$dir" "$STAGE/git/$name"
+	cat > "$dir/lighttpd.conf" <<-EOF
+		server.modules = ("mod_alias", "mod_setenv", "mod_cgi")
+		server.document-root = "$STAGE/www"
+		server.bind = "127.0.0.1"
+		server.port = $port
+		server.errorlog = "$STAGE/log/$name.error"
+		server.upload-dirs = ("$dir")
+		server.max-request-size = 0
+		server.max-keep-alive-requests = 100000
+		# the whole request is read before git is started
+		server.stream-request-body = 0
+		server.stream-response-body = 2
+		alias.url = (
+		  "/scm/" => "$(git --exec-path)/git-http-backend/",
+		  "/reproute" => "$STAGE_BIN/reproute-replica"
+		)
+		\$HTTP["url"] =~ "^/(scm/|reproute)" { cgi.assign = ("" => "") }
+		setenv.set-environment = (
+		  "GIT_PROJECT_ROOT" => "$STAGE/git/$name",
+		  "GIT_HTTP_EXPORT_ALL" => "1",
+		  "GIT_CONFIG_NOSYSTEM" => "1",
+		  "HOME" => "$HOME",
+		  "PATH" => "$PATH",
+		  "REPROUTE_STAGE" => "$STAGE",
+		  "REPROUTE_CONF" => "$dir/reproute.conf"
+		)
+	EOF
+	cat > "$dir/reproute.conf" <<-EOF
+		state_dir = "$STAGE/state";
+		run_dir = "$STAGE/run";
+		replica = {
+		  root = "$STAGE/git/$name";
+		  origin = "http://127.0.0.1:$PRIMARY_PORT/scm/{name}.git";
+		  token_file = "$STAGE/token";
+		};
+	EOF
+	stage_start "$name" lighttpd -D -f "$dir/lighttpd.conf"
+	stage_wait 10 stage_listens "$port"
+}
+
+# stage_repository NAME: an empty, pushable one on the primary.
+stage_repository() {
+	local dir=$STAGE/git/primary/$1.git
+	git init -q --bare "$dir" &&
+		git -C "$dir" config http.receivepack true &&
+		git -C "$dir" config uploadpack.allowFilter true
+}
+
+# stage_registry NAME PORT: a docker-registry with its storage in NAME.
+stage_registry() {
+	local name=$1 port=$2 dir=$STAGE/$1
+	mkdir -p "$dir/storage"
+	cat > "$dir/config.yml" <<-EOF
+		version: 0.1
+		log: { level: warn }
+		storage:
+		  filesystem: { rootdirectory: $dir/storage }
+		  delete: { enabled: true }
+		http: { addr: "127.0.0.1:$port", secret: "$name" }
+	EOF
+	stage_start "$name" docker-registry serve "$dir/config.yml"
+	stage_wait 20 stage_listens "$port"
+}
+
+# stage_conf: reproute.conf of a host with all of it; what stands in
+# $STAGE_GIT_KEYS, $STAGE_MIGRATE_KEYS, $STAGE_REGISTRY_KEYS and
+# $STAGE_SYNC_KEYS is added to the routes and to sync.
+stage_conf() {
+	cat > "$REPROUTE_CONF" <<-EOF
+		state_dir = "$STAGE/state";
+		run_dir = "$STAGE/run";
+		upstreams = (
+		  { name = "primary"; url = "http://127.0.0.1:$PRIMARY_PORT"; },
+		  { name = "replica1"; url = "http://127.0.0.1:$REPLICA1_PORT"; },
+		  { name = "replica2"; url = "http://127.0.0.1:$REPLICA2_PORT"; },
+		  { name = "old"; url = "http://127.0.0.1:$OLD_PORT"; },
+		  { name = "new"; url = "http://127.0.0.1:$NEW_PORT"; }
+		);
+		routes = (
+		  { name = "git"; kind = "git"; prefix = "/scm/";
+		    primary = "primary"; replicas = ("replica1", "replica2");
+		    authorize = "webserver"; ${STAGE_GIT_KEYS:-} },
+		  { name = "registry"; kind = "registry"; prefix = "/v2/";
+		    primary = "old"; ${STAGE_REGISTRY_KEYS:-}
+		    migrate = { to = "new";
+		      ${STAGE_MIGRATE_KEYS:-exclude = ( { name = "kept"; pattern = "^kept/"; } );} }; }
+		);
+		push = { token_file = "$STAGE/token"; };
+		sync = { interval_s = 5; ${STAGE_SYNC_KEYS:-} };
+	EOF
+	"$STAGE_BIN/reproute" check -t >&2
+}
+
+stage_router() {
+	stage_start router "$STAGE_BIN/reproute-fcgi" \
+		--listen "$STAGE/run/fcgi.sock"
+	stage_wait 10 test -S "$STAGE/run/fcgi.sock"
+}
+
+stage_syncd() {
+	stage_start syncd "$STAGE_BIN/reproute-syncd" --verbose
+	stage_wait 10 test -S "$STAGE/run/feed.sock"
+}
+
+# stage_front: the front lighttpd, all of it but the port from webconf.
+stage_front() {
+	local dir=$STAGE/front
+	mkdir -p "$dir"
+	"$STAGE_BIN/reproute" webconf lighttpd --bin-dir "$STAGE_BIN" \
+		--libexec-dir "$STAGE_BIN" --lua-file "$dir/reproute.lua" \
+		> "$dir/reproute.conf" &&
+		"$STAGE_BIN/reproute" webconf lighttpd --lua \
+		> "$dir/reproute.lua" || return
+	cat > "$dir/lighttpd.conf" <<-EOF
+		server.document-root = "$STAGE/www"
+		server.bind = "127.0.0.1"
+		server.port = $FRONT_PORT
+		server.errorlog = "$STAGE/log/front.error"
+		server.upload-dirs = ("$dir")
+		server.max-keep-alive-requests = 100000
+		include "$dir/reproute.conf"
+		# through a pipe: lighttpd keeps lines for a file back for seconds
+		accesslog.filename = "|/usr/bin/tee -a $STAGE/log/access"
+		accesslog.format = "%h \"%r\" %s upstream=%{REPROUTE_UPSTREAM}e reason=%{REPROUTE_REASON}e"
+	EOF
+	lighttpd -tt -f "$dir/lighttpd.conf" &&
+		stage_start front lighttpd -D -f "$dir/lighttpd.conf" &&
+		stage_wait 10 stage_listens "$FRONT_PORT"
+}
+
+# stage_all: everything, in the order in which it is needed.
+stage_all() {
+	local name
+	for name in PRIMARY REPLICA1 REPLICA2 OLD NEW FRONT; do
+		stage_port "${name}_PORT"
+	done
+	FRONT=http://127.0.0.1:$FRONT_PORT
+	stage_git primary "$PRIMARY_PORT" && stage_git replica1 "$REPLICA1_PORT" &&
+		stage_git replica2 "$REPLICA2_PORT" &&
+		stage_registry old "$OLD_PORT" && stage_registry new "$NEW_PORT" &&
+		stage_conf && stage_router && stage_syncd && stage_front
+}
+
+# stage_why METHOD URL [FIELD]: one field of an explanation.
+stage_why() {
+	"$STAGE_BIN/reproute" explain --json "$1" "$2" |
+		sed -n "s/.*\"${3:-reason}\":\"\\{0,1\\}\\([^\",}]*\\).*/\\1/p"
+}
+
+# stage_on_replica NAME: a read of it goes to a replica by now.
+stage_on_replica() {
+	[ "$(stage_why GET "$FRONT/scm/$1.git/info/refs?service=git-upload-pack")" \
+		= replica ]
+}
+
+# stage_both NAME: both replicas are current.
+stage_both() {
+	local fields
+	fields=$("$STAGE_BIN/reproute" explain --json GET \
+		"$FRONT/scm/$1.git/info/refs?service=git-upload-pack") &&
+		case $fields in
+		*replica1*replica2*primary* | *replica2*replica1*primary*) return 0 ;;
+		esac
+	return 1
+}
+
+# stage_blob FILE LAYOUT: puts a file into an OCI layout; prints its digest.
+stage_blob() {
+	local digest
+	digest=$(sha256sum < "$1") && digest=${digest%% *} &&
+		mkdir -p "$2/blobs/sha256" &&
+		cp "$1" "$2/blobs/sha256/$digest" && echo "sha256:$digest"
+}
+
+# stage_image LAYOUT LAYERS KIB: an image of random layers of that size, in
+# LAYOUT under the tag latest.
+stage_image() {
+	local layout=$1 layers=$2 kib=$3 tmp=$1.tmp i digest size list='' diffs=''
+	local kind=application/vnd.oci.image
+	mkdir -p "$layout" "$tmp"
+	for ((i = 0; i < layers; i++)); do
+		head -c "${kib}K" /dev/urandom > "$tmp/file$i"
+		tar -C "$tmp" -cf "$tmp/layer" "file$i"
+		digest=$(stage_blob "$tmp/layer" "$layout")
+		size=$(stat -c %s "$tmp/layer")
+		list="$list${list:+,}{\"mediaType\":\"$kind.layer.v1.tar\",\"digest\":\"$digest\",\"size\":$size}"
+		diffs="$diffs${diffs:+,}\"$digest\""
+	done
+	printf '{"architecture":"amd64","os":"linux","rootfs":{"type":"layers","diff_ids":[%s]}}' \
+		"$diffs" > "$tmp/config"
+	digest=$(stage_blob "$tmp/config" "$layout")
+	size=$(stat -c %s "$tmp/config")
+	printf '{"schemaVersion":2,"mediaType":"%s.manifest.v1+json","config":{"mediaType":"%s.config.v1+json","digest":"%s","size":%s},"layers":[%s]}' \
+		"$kind" "$kind" "$digest" "$size" "$list" > "$tmp/manifest"
+	digest=$(stage_blob "$tmp/manifest" "$layout")
+	size=$(stat -c %s "$tmp/manifest")
+	printf '{"schemaVersion":2,"manifests":[{"mediaType":"%s.manifest.v1+json","digest":"%s","size":%s,"annotations":{"org.opencontainers.image.ref.name":"latest"}}]}' \
+		"$kind" "$digest" "$size" > "$layout/index.json"
+	printf '{"imageLayoutVersion":"1.0.0"}' > "$layout/oci-layout"
+	rm -rf "$tmp"
+}
+
+# stage_push LAYOUT NAME[:TAG] [PORT]: by skopeo, through the front or at PORT.
+stage_push() {
+	skopeo --insecure-policy copy -q --dest-tls-verify=false \
+		"oci:$1:latest" "docker://127.0.0.1:${3:-$FRONT_PORT}/$2"
+}
+
+# stage_has PORT NAME: does the registry at PORT list tags of NAME?
+stage_has() {
+	curl -sf "http://127.0.0.1:$1/v2/$2/tags/list" | grep -q '"tags":\['
+}
+
+# stage_imported: both catalogues were read.
+stage_imported() {
+	[ "$(stage_why POST "$FRONT/v2/stage/probe/blobs/uploads/")" != \
+		not-imported ]
+}

@@ -1,0 +1,29 @@
+/* listener.h: a listening socket: inherited, unix or TCP */
+/* SPDX-License-Identifier: ISC */
+#ifndef FCGI_LISTENER_H
+#define FCGI_LISTENER_H
+
+#include <stdbool.h>
+
+#include "conf/err.h"
+
+struct listener;
+
+/*
+ * address: NULL is fd 0 as inherited, "/path" a unix socket of exactly that
+ * mode, "ADDR:PORT" TCP with a numeric address ("[::1]:9000" for IPv6),
+ * ":PORT" 127.0.0.1.  A second instance on one address is ERR_BUSY and
+ * steals nothing; ERR_USAGE: no address, or fd 0 does not listen.
+ */
+MUST_USE enum err listener_open(const char *address, unsigned mode,
+    struct listener **out);
+/* Closes it, and removes the unix socket if it was bound here; takes NULL. */
+void listener_close(struct listener *);
+
+/* NULL: fd 0. */
+int listener_fd(const struct listener *);
+
+/* Is fd a listening socket? */
+bool listener_listens(int fd);
+
+#endif

@@ -1,0 +1,204 @@
+/* overview.c: how all routes are, gathered from one snapshot of the table */
+/* SPDX-License-Identifier: ISC */
+#include "fcgi/overview.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sync/fence.h"
+#include "sync/row.h"
+
+static enum err
+count_rows(struct table_txn *txn, const struct route *route, size_t *count)
+{
+	char name[NAME_SIZE] = "", next[NAME_SIZE];
+	enum err err;
+
+	for (*count = 0; (err = row_next(txn, route, name, next)) == ERR_OK;
+	    ++*count)
+		memcpy(name, next, sizeof(name));
+	return err == ERR_ABSENT ? ERR_OK : err;
+}
+
+static enum err
+count_lag(struct table_txn *txn, const struct route *route,
+    const struct upstream *replica, size_t *count)
+{
+	struct lag lag;
+	char name[NAME_SIZE] = "";
+	enum err err;
+
+	for (*count = 0; (err = lag_next(txn, route, replica, name, &lag)) ==
+	    ERR_OK; ++*count)
+		memcpy(name, lag.name, sizeof(name));
+	return err == ERR_ABSENT ? ERR_OK : err;
+}
+
+static void
+note_fences(struct git_status *git, const char *name,
+    const struct fences *fences)
+{
+	struct fenced *shown;
+
+	if (fences->n == 0 || git->fenced++ >= MAX_SHOWN)
+		return;
+	shown = &git->shown[git->fenced - 1];
+	*shown = (struct fenced){ .begun_ms = fences->fence[0].begun_ms };
+	snprintf(shown->name, sizeof(shown->name), "%s", name);
+	for (unsigned i = 0; i < fences->n; i++) {
+		const struct fence *fence = &fences->fence[i];
+
+		shown->n_up += fence->state == FENCE_UP;
+		shown->n_broken += fence->state == FENCE_BROKEN;
+		shown->n_watched += fence->state == FENCE_WATCH;
+		if (fence->begun_ms < shown->begun_ms)
+			shown->begun_ms = fence->begun_ms;
+	}
+}
+
+static enum err
+gather_fences(struct table_txn *txn, const struct route *route,
+    struct git_status *git)
+{
+	char name[NAME_SIZE] = "", next[NAME_SIZE];
+	struct fences fences;
+	enum err err = fences_get(txn, route, "", &fences);
+
+	if (err != ERR_OK)
+		return err;
+	note_fences(git, "", &fences);
+	while ((err = fences_next(txn, route, name, next, &fences)) ==
+	    ERR_OK) {
+		note_fences(git, next, &fences);
+		memcpy(name, next, sizeof(name));
+	}
+	return err == ERR_ABSENT ? ERR_OK : err;
+}
+
+static enum err
+gather_git(struct table_txn *txn, const struct route *route,
+    struct git_status *git)
+{
+	struct epochs epochs;
+	enum err err;
+
+	if ((err = epochs_get(txn, route, NULL, &epochs)) != ERR_OK ||
+	    (err = count_rows(txn, route, &git->known)) != ERR_OK ||
+	    (err = gather_fences(txn, route, git)) != ERR_OK)
+		return err;
+	git->epoch = epochs.route;
+	for (size_t i = 0; i < route->n_replicas; i++) {
+		const struct upstream *replica = route->replicas[i];
+		struct replica_status *out = &git->replicas[i];
+
+		if ((err = epochs_get(txn, route, replica, &epochs)) != ERR_OK ||
+		    (err = peer_get(txn, replica->name, &out->peer)) != ERR_OK ||
+		    (err = count_lag(txn, route, replica, &out->lagging)) !=
+		    ERR_OK)
+			return err;
+		out->epoch = epochs.replica;
+	}
+	return ERR_OK;
+}
+
+static enum err
+gather_registry(struct table_txn *txn, const struct route *route,
+    struct registry_status *registry)
+{
+	char name[NAME_SIZE] = "", next[NAME_SIZE];
+	struct placement placement;
+	enum err err;
+
+	if ((err = imports_complete(txn, route, &registry->imported)) != ERR_OK)
+		return err;
+	for (int i = 0; i < 2; i++)
+		if ((err = import_get(txn, route, admin_side(route, i),
+		    &registry->sides[i].import)) != ERR_OK)
+			return err;
+	while ((err = place_next(txn, route, name, next, &placement)) ==
+	    ERR_OK) {
+		for (int i = 0; i < 2; i++)
+			if (strcmp(admin_side(route, i)->name,
+			    placement.upstream) == 0)
+				registry->sides[i].placed[placement.state]++;
+		memcpy(name, next, sizeof(name));
+	}
+	return err == ERR_ABSENT ? ERR_OK : err;
+}
+
+static enum err
+gather(struct table_txn *txn, void *arg)
+{
+	struct overview *overview = arg;
+	const struct conf *conf = overview->admin->conf;
+	enum err err = ERR_OK;
+
+	for (size_t i = 0; i < conf->n_routes && err == ERR_OK; i++) {
+		struct route_status *out = &overview->routes[i];
+
+		*out = (struct route_status){ .route = &conf->routes[i] };
+		if (admin_is_git(out->route))
+			err = gather_git(txn, out->route, &out->git);
+		else if (admin_is_migration(out->route))
+			err = gather_registry(txn, out->route, &out->registry);
+	}
+	return err;
+}
+
+static void
+look_at_table(struct overview *overview)
+{
+	struct table *table = NULL;
+	enum err err = admin_table(overview->admin, false, &table);
+
+	overview->has_table = table != NULL;
+	if (table != NULL) {
+		err = table_measure(table, &overview->size);
+		if (err == ERR_OK)
+			err = table_read(table, gather, overview);
+		table_close(table);
+	}
+	if (err != ERR_OK) {
+		overview->broken = mem_dup(err_text());
+		overview->red = true;
+	}
+}
+
+static void
+look_at_pulse(struct overview *overview)
+{
+	const struct conf *conf = overview->admin->conf;
+	struct pulse *pulse;
+
+	overview->beat_ms = -1;
+	if (pulse_open(conf->run_dir, false, &pulse) == ERR_OK) {
+		overview->beat_ms = pulse_age_ms(pulse);
+		for (size_t i = 0; i < conf->n_routes; i++) {
+			overview->doubt[i] = admin_is_git(&conf->routes[i]) &&
+			    pulse_doubt(pulse, &conf->routes[i]) != 0;
+			overview->red |= overview->doubt[i];
+		}
+		pulse_close(pulse);
+	}
+	overview->red |= overview->beat_ms < 0 ||
+	    overview->beat_ms > conf->sync.valid_ms;
+}
+
+void
+overview_gather(const struct admin *admin, struct overview *out)
+{
+	*out = (struct overview){ .admin = admin };
+	out->routes = mem_array(admin->conf->n_routes, sizeof(*out->routes));
+	for (size_t i = 0; i < admin->conf->n_routes; i++)
+		out->routes[i].route = &admin->conf->routes[i];
+	look_at_table(out);
+	look_at_pulse(out);
+}
+
+void
+overview_free(struct overview *overview)
+{
+	free(overview->broken);
+	free(overview->routes);
+}

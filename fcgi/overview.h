@@ -1,0 +1,69 @@
+/* overview.h: how all routes are, gathered from one snapshot of the table */
+/* SPDX-License-Identifier: ISC */
+#ifndef FCGI_OVERVIEW_H
+#define FCGI_OVERVIEW_H
+
+#include "fcgi/admin.h"
+#include "sync/peer.h"
+#include "sync/place.h"
+
+/* Fenced repositories that are shown by name; all are counted. */
+#define MAX_SHOWN 20
+
+struct replica_status {
+	struct peer peer;
+	uint64_t epoch;
+	size_t lagging;
+};
+
+struct fenced {
+	char name[NAME_SIZE];	/* "": the route's common fence */
+	unsigned n_up, n_broken, n_watched;
+	int64_t begun_ms;	/* of the oldest */
+};
+
+struct git_status {
+	uint64_t epoch;
+	size_t known, fenced;
+	struct replica_status replicas[MAX_REPLICAS];
+	struct fenced shown[MAX_SHOWN];
+};
+
+struct side_status {
+	size_t placed[PLACE_FINAL + 1];
+	struct import import;
+};
+
+struct registry_status {
+	bool imported;
+	struct side_status sides[2];	/* the route's primary, and its to */
+};
+
+/* What is gathered of one route, in one snapshot. */
+struct route_status {
+	const struct route *route;
+	struct git_status git;
+	struct registry_status registry;
+};
+
+struct overview {
+	const struct admin *admin;
+	bool has_table;
+	char *broken;			/* why the table cannot be read */
+	struct table_size size;
+	int64_t beat_ms;		/* age of the heartbeat; -1: none */
+	bool doubt[MAX_ROUTES];
+	struct route_status *routes;
+	bool red;			/* a person must act */
+};
+
+/*
+ * Reads table and heartbeat; what cannot be read is told in the overview.
+ * Costs time, not memory, for each row and placement.
+ */
+void overview_gather(const struct admin *, struct overview *out);
+void overview_free(struct overview *);
+
+void overview_print(const struct overview *);
+
+#endif

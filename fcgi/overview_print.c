@@ -1,0 +1,237 @@
+/* overview_print.c: how all routes are, for people and for programs */
+/* SPDX-License-Identifier: ISC */
+#include "fcgi/overview.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "conf/clock.h"
+#include "conf/log.h"
+#include "sync/wire.h"
+
+static void
+print_head(const struct overview *overview)
+{
+	const struct conf *conf = overview->admin->conf;
+	char span[32];
+
+	printf("%-10s %s\n", "state", overview->red ? "red" : "green");
+	if (overview->beat_ms < 0)
+		printf("%-10s no heartbeat since boot: start reproute-syncd; "
+		    "all reads go to the primary\n", "daemon");
+	else
+		printf("%-10s heartbeat %s ago%s\n", "daemon",
+		    admin_span(overview->beat_ms / 1000, span),
+		    overview->beat_ms > conf->sync.valid_ms ? ": is "
+		    "reproute-syncd alive?  All reads go to the primary" : "");
+	if (overview->broken != NULL)
+		printf("%-10s %s\n", "table", overview->broken);
+	else if (!overview->has_table)
+		printf("%-10s none yet\n", "table");
+	else
+		printf("%-10s %zu of %zu KiB, %u readers\n", "table",
+		    overview->size.used >> 10, overview->size.map >> 10,
+		    overview->size.readers);
+}
+
+static void
+print_fenced(const struct fenced *fenced, int64_t now_ms)
+{
+	char name[NAME_SIZE * 4], span[32];
+
+	printf("    %-30s %u up, %u broken off, %u watched, oldest %s\n",
+	    fenced->name[0] != '\0' ? log_escape(name, sizeof(name),
+	    fenced->name) : "(names without a row)", fenced->n_up,
+	    fenced->n_broken, fenced->n_watched,
+	    admin_span((now_ms - fenced->begun_ms) / 1000, span));
+}
+
+static void
+print_replica(const struct upstream *replica,
+    const struct replica_status *status)
+{
+	char span[32];
+
+	printf("  %-14s %s%s, %zu lag%s", replica->name,
+	    status->peer.down ? "down" : "up",
+	    status->peer.drained ? ", drained" : "", status->lagging,
+	    status->lagging == 1 ? "s" : "");
+	if (status->peer.down)
+		printf("; since %s: %s", admin_span(clock_real_s() -
+		    status->peer.since_s, span), status->peer.why);
+	putchar('\n');
+}
+
+static void
+print_git(const struct route_status *status, bool doubt)
+{
+	const struct route *route = status->route;
+	const struct git_status *git = &status->git;
+	int64_t now_ms = clock_boot_ms();
+
+	if (doubt)
+		printf("  in doubt: a fence could not be written; all reads go "
+		    "to the primary\n");
+	printf("  %-14s %zu repositories known, %zu fenced\n",
+	    route->primary->name, git->known, git->fenced);
+	for (size_t i = 0; i < route->n_replicas; i++)
+		print_replica(route->replicas[i], &git->replicas[i]);
+	for (size_t i = 0; i < git->fenced && i < MAX_SHOWN; i++)
+		print_fenced(&git->shown[i], now_ms);
+	if (git->fenced > MAX_SHOWN)
+		printf("    and %zu more\n", git->fenced - MAX_SHOWN);
+}
+
+static void
+print_side(const struct upstream *upstream, const struct side_status *side)
+{
+	const struct import *import = &side->import;
+	char span[32];
+
+	printf("  %-14s %zu placed, %zu provisional; ", upstream->name,
+	    side->placed[PLACE_FINAL], side->placed[PLACE_PROVISIONAL] +
+	    side->placed[PLACE_MANIFEST]);
+	if (import->completed_s != 0)
+		printf("imported %s ago", admin_span(clock_real_s() -
+		    import->completed_s, span));
+	else
+		printf("never imported completely");
+	if (import->started_s != 0)
+		printf(", again since %s", admin_span(clock_real_s() -
+		    import->started_s, span));
+	printf(": %ju names, %ju conflicts\n", (uintmax_t)import->names,
+	    (uintmax_t)import->conflicts);
+}
+
+static void
+print_route(const struct route_status *status, bool doubt)
+{
+	const struct route *route = status->route;
+
+	printf("\n%s (%s, %s)\n", route->name,
+	    admin_is_git(route) ? "git" : "registry", route->prefix);
+	if (admin_is_git(route)) {
+		print_git(status, doubt);
+	} else if (admin_is_migration(route)) {
+		if (!status->registry.imported)
+			printf("  both catalogues were not imported yet: what "
+			    "has no place stays on %s\n",
+			    route->primary->name);
+		for (int i = 0; i < 2; i++)
+			print_side(admin_side(route, i),
+			    &status->registry.sides[i]);
+	} else {
+		printf("  %-14s all of it\n", route->primary->name);
+	}
+}
+
+static void
+wire_git(struct wire *wire, const struct route_status *status, bool doubt)
+{
+	const struct route *route = status->route;
+	const struct git_status *git = &status->git;
+	int64_t now_ms = clock_boot_ms();
+
+	wire_bool(wire, "doubt", doubt);
+	wire_number(wire, "epoch", (int64_t)git->epoch);
+	wire_number(wire, "known", (int64_t)git->known);
+	wire_begin_array(wire, "replicas");
+	for (size_t i = 0; i < route->n_replicas; i++) {
+		const struct replica_status *replica = &git->replicas[i];
+
+		wire_begin_object(wire, NULL);
+		wire_text(wire, "upstream", route->replicas[i]->name);
+		wire_bool(wire, "down", replica->peer.down);
+		wire_text(wire, "why", replica->peer.down ?
+		    replica->peer.why : NULL);
+		wire_number(wire, "since", replica->peer.since_s);
+		wire_bool(wire, "drained", replica->peer.drained);
+		wire_number(wire, "epoch", (int64_t)replica->epoch);
+		wire_number(wire, "lagging", (int64_t)replica->lagging);
+		wire_end(wire);
+	}
+	wire_end(wire);
+	wire_number(wire, "fenced", (int64_t)git->fenced);
+	wire_begin_array(wire, "fences");
+	for (size_t i = 0; i < git->fenced && i < MAX_SHOWN; i++) {
+		wire_begin_object(wire, NULL);
+		wire_text(wire, "repository", git->shown[i].name);
+		wire_number(wire, "up", git->shown[i].n_up);
+		wire_number(wire, "broken_off", git->shown[i].n_broken);
+		wire_number(wire, "watched", git->shown[i].n_watched);
+		wire_number(wire, "oldest_ms", now_ms -
+		    git->shown[i].begun_ms);
+		wire_end(wire);
+	}
+	wire_end(wire);
+}
+
+static void
+wire_registry(struct wire *wire, const struct route_status *status)
+{
+	wire_bool(wire, "imported", status->registry.imported);
+	wire_begin_array(wire, "sides");
+	for (int i = 0; i < 2; i++) {
+		const struct side_status *side = &status->registry.sides[i];
+
+		wire_begin_object(wire, NULL);
+		wire_text(wire, "upstream", admin_side(status->route, i)->name);
+		wire_number(wire, "placed", (int64_t)side->placed[PLACE_FINAL]);
+		wire_number(wire, "provisional",
+		    (int64_t)(side->placed[PLACE_PROVISIONAL] +
+		    side->placed[PLACE_MANIFEST]));
+		wire_number(wire, "completed", side->import.completed_s);
+		wire_number(wire, "started", side->import.started_s);
+		wire_number(wire, "names", (int64_t)side->import.names);
+		wire_number(wire, "conflicts", (int64_t)side->import.conflicts);
+		wire_end(wire);
+	}
+	wire_end(wire);
+}
+
+static void
+print_json(const struct overview *overview)
+{
+	const struct conf *conf = overview->admin->conf;
+	struct wire *wire = wire_new();
+
+	wire_bool(wire, "red", overview->red);
+	wire_number(wire, "heartbeat_ms", overview->beat_ms);
+	wire_text(wire, "table_error", overview->broken);
+	wire_number(wire, "table_used", (int64_t)overview->size.used);
+	wire_number(wire, "table_map", (int64_t)overview->size.map);
+	wire_number(wire, "table_readers", overview->size.readers);
+	wire_begin_array(wire, "routes");
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct route *route = &conf->routes[i];
+
+		wire_begin_object(wire, NULL);
+		wire_text(wire, "route", route->name);
+		wire_text(wire, "kind", admin_is_git(route) ? "git" :
+		    "registry");
+		wire_text(wire, "prefix", route->prefix);
+		wire_text(wire, "primary", route->primary->name);
+		if (overview->broken == NULL && admin_is_git(route))
+			wire_git(wire, &overview->routes[i],
+			    overview->doubt[i]);
+		else if (overview->broken == NULL && admin_is_migration(route))
+			wire_registry(wire, &overview->routes[i]);
+		wire_end(wire);
+	}
+	wire_end(wire);
+	admin_print(wire);
+}
+
+void
+overview_print(const struct overview *overview)
+{
+	const struct conf *conf = overview->admin->conf;
+
+	if (overview->admin->json) {
+		print_json(overview);
+		return;
+	}
+	print_head(overview);
+	for (size_t i = 0; i < conf->n_routes && overview->broken == NULL; i++)
+		print_route(&overview->routes[i], overview->doubt[i]);
+}

@@ -1,0 +1,390 @@
+/* places.c: the verbs import, place and forget: what is where */
+/* SPDX-License-Identifier: ISC */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "conf/log.h"
+#include "fcgi/admin.h"
+#include "sync/catalogue.h"
+#include "sync/http.h"
+#include "sync/place.h"
+#include "sync/row.h"
+#include "sync/wire.h"
+
+/* A side has so long to say what it has, in milliseconds. */
+#define ASK_MS 30000
+/* Only the status is wanted: a longer list of tags is as good as an error. */
+#define MAX_TAGS_BODY (16UL << 20)
+
+enum has { HAS_IT, HAS_NOT, HAS_UNKNOWN };
+static const char *const has_words[] = { "has it", "does not have it",
+    "cannot tell" };
+
+/* One repository, what the sides and the table say, and what shall be. */
+struct change {
+	const struct admin *admin;
+	const struct route *route;
+	char name[NAME_SIZE];
+	const struct upstream *to;	/* NULL: forget */
+
+	enum has has[2];		/* the route's primary, and its to */
+	char *why[2];			/* of HAS_UNKNOWN */
+	bool known;			/* a placement, or a git row */
+	struct placement before;
+	const char *refused;		/* or NULL */
+	bool applied;
+};
+
+/*
+ * tags/list is what tells (OCI distribution-spec, "Content Discovery"), once
+ * a manifest was pushed.  An answer that is not a registry's tells nothing.
+ */
+static enum has
+ask(struct http *http, const struct upstream *side, const char *name,
+    char **why)
+{
+	struct http_reply reply = { 0 };
+	char *url = mem_fmt("%s/v2/%s/tags/list", side->url, name);
+	const struct http_request request = { .method = "GET", .url = url,
+	    .auth_file = side->auth_file, .ca_file = side->ca_file,
+	    .stall_ms = ASK_MS, .max_body = MAX_TAGS_BODY };
+	enum has has = HAS_UNKNOWN;
+
+	if (http_run(http, &request, &reply) != ERR_OK)
+		*why = mem_dup(err_text());
+	else if (strncasecmp(reply.content_type, "application/json", 16) != 0)
+		*why = mem_fmt("HTTP %u, not of a registry", reply.status);
+	else if (reply.status == 200)
+		has = HAS_IT;
+	else if (reply.status == 404)
+		has = HAS_NOT;
+	else
+		*why = mem_fmt("HTTP %u", reply.status);
+	buf_free(&reply.body);
+	free(url);
+	return has;
+}
+
+static void
+ask_both(struct change *change)
+{
+	struct http *http = http_new();
+
+	for (int i = 0; i < 2; i++)
+		change->has[i] = ask(http, admin_side(change->route, i),
+		    change->name, &change->why[i]);
+	http_free(http);
+}
+
+static enum err
+read_before(struct table_txn *txn, void *arg)
+{
+	struct change *change = arg;
+	struct row row;
+	enum err err = admin_is_git(change->route) ?
+	    row_get(txn, change->route, change->name, &row) :
+	    place_get(txn, change->route, change->name, &change->before);
+
+	change->known = err == ERR_OK;
+	return err == ERR_ABSENT ? ERR_OK : err;
+}
+
+static enum err
+write_change(struct table_txn *txn, void *arg)
+{
+	const struct change *change = arg;
+
+	if (change->to != NULL)
+		return place_set(txn, change->route, change->name,
+		    change->to->name);
+	if (admin_is_git(change->route))
+		return row_drop(txn, change->route, change->name);
+	return place_drop(txn, change->route, change->name);
+}
+
+/*
+ * A repository must not be sent to where it is not while it is elsewhere;
+ * one that is nowhere yet may be placed beforehand.
+ */
+static const char *
+why_refused(const struct change *change)
+{
+	int target = change->to == admin_side(change->route, 0) ? 0 : 1;
+
+	if (change->to == NULL || change->admin->force ||
+	    change->has[target] == HAS_IT ||
+	    (change->has[0] == HAS_NOT && change->has[1] == HAS_NOT))
+		return NULL;
+	return "that side is not known to have it, and the other one may: "
+	    "copy it first, or say --force";
+}
+
+static void
+print_before(const struct change *change, const char *name)
+{
+	const struct route *route = change->route;
+
+	if (admin_is_git(route))
+		printf("%s: %s: %s\n", route->name, name, change->known ?
+		    "has a row" : "has no row");
+	else if (!change->known)
+		printf("%s: %s: not placed\n", route->name, name);
+	else
+		printf("%s: %s: placed on %s, %s, by %s\n", route->name, name,
+		    change->before.upstream, change->before.state ==
+		    PLACE_FINAL ? "final" : "provisional",
+		    change->before.reason);
+	for (int i = 0; i < 2 && !admin_is_git(route); i++)
+		printf("  %-14s %s%s%s\n", admin_side(route, i)->name,
+		    has_words[change->has[i]], change->why[i] ? ": " : "",
+		    change->why[i] ? change->why[i] : "");
+}
+
+static void
+print_text(const struct change *change)
+{
+	const char *will = change->applied ? "done" : "would be done";
+	char name[NAME_SIZE * 4];
+
+	print_before(change, log_escape(name, sizeof(name), change->name));
+	if (change->refused != NULL)
+		printf("refused: %s\n", change->refused);
+	else if (change->to != NULL)
+		printf("%s: placed on %s, finally\n", will, change->to->name);
+	else if (!change->known)
+		printf("nothing to forget\n");
+	else if (admin_is_git(change->route))
+		printf("%s: its row is dropped, and learnt anew when it is "
+		    "read\n", will);
+	else
+		printf("%s: its placement is dropped; the rules decide, until "
+		    "a write or an import places it again\n", will);
+	if (!change->applied && change->refused == NULL)
+		printf("nothing was changed: say --apply\n");
+}
+
+static void
+print_json(const struct change *change)
+{
+	static const char *const words[] = { "yes", "no", "unknown" };
+	struct wire *wire = wire_new();
+
+	wire_text(wire, "route", change->route->name);
+	wire_text(wire, "repository", change->name);
+	wire_bool(wire, "known", change->known);
+	if (!admin_is_git(change->route)) {
+		wire_text(wire, "before", change->known ?
+		    change->before.upstream : NULL);
+		wire_text(wire, "after", change->to != NULL ?
+		    change->to->name : NULL);
+		wire_begin_array(wire, "sides");
+		for (int i = 0; i < 2; i++) {
+			wire_begin_object(wire, NULL);
+			wire_text(wire, "upstream",
+			    admin_side(change->route, i)->name);
+			wire_text(wire, "has", words[change->has[i]]);
+			wire_text(wire, "why", change->why[i]);
+			wire_end(wire);
+		}
+		wire_end(wire);
+	}
+	wire_text(wire, "refused", change->refused);
+	wire_bool(wire, "applied", change->applied);
+	admin_print(wire);
+}
+
+static enum err
+apply(struct change *change)
+{
+	struct table *table;
+	enum err err = admin_table(change->admin, true, &table);
+
+	if (err != ERR_OK)
+		return err;
+	err = table_write(table, write_change, change);
+	table_close(table);
+	change->applied = err == ERR_OK;
+	return err;
+}
+
+static enum err
+run_change(struct change *change, int *status)
+{
+	struct table *table;
+	enum err err = admin_table(change->admin, false, &table);
+
+	if (err == ERR_OK && table != NULL) {
+		err = table_read(table, read_before, change);
+		table_close(table);
+	}
+	if (err != ERR_OK)
+		return err;
+	if (!admin_is_git(change->route))
+		ask_both(change);
+	change->refused = why_refused(change);
+	if (change->admin->apply && change->refused == NULL &&
+	    (change->to != NULL || change->known))
+		err = apply(change);
+	if (err == ERR_OK && change->admin->json)
+		print_json(change);
+	else if (err == ERR_OK)
+		print_text(change);
+	*status = change->refused != NULL;
+	for (int i = 0; i < 2; i++)
+		free(change->why[i]);
+	return err;
+}
+
+enum err
+admin_place(const struct admin *admin, int argc, char **argv, int *status)
+{
+	struct change change = { .admin = admin };
+	enum err err = admin_route(admin, argc, argv, 2, admin_is_migration,
+	    &change.route);
+
+	if (err == ERR_OK)
+		err = admin_name(change.route, argv[argc - 2], change.name);
+	if (err != ERR_OK)
+		return err;
+	for (int i = 0; i < 2; i++)
+		if (strcmp(admin_side(change.route, i)->name, argv[argc - 1]) == 0)
+			change.to = admin_side(change.route, i);
+	if (change.to == NULL)
+		return err_set(ERR_USAGE, "route %s has the sides %s and %s",
+		    change.route->name, change.route->primary->name,
+		    change.route->to->name);
+	return run_change(&change, status);
+}
+
+enum err
+admin_forget(const struct admin *admin, int argc, char **argv, int *status)
+{
+	struct change change = { .admin = admin };
+	enum err err = admin_route(admin, argc, argv, 1, admin_is_either,
+	    &change.route);
+
+	if (err == ERR_OK)
+		err = admin_name(change.route, argv[argc - 1], change.name);
+	if (err != ERR_OK)
+		return err;
+	return run_change(&change, status);
+}
+
+/* Which imports are wanted; NULL stands for all. */
+struct wanted {
+	const struct route *route;
+	const struct upstream *side;
+};
+
+static enum err
+read_wanted(const struct admin *admin, int argc, char **argv,
+    struct wanted *out)
+{
+	const struct route *route = NULL;
+	const struct upstream *side = NULL;
+
+	if (argc > 3)
+		return err_set(ERR_USAGE, "a route and a side at most");
+	for (int i = 1; i < argc; i++) {
+		char said[WORD_SIZE];
+
+		if (i == 1 && (route = conf_route(admin->conf, argv[i])) !=
+		    NULL && admin_is_migration(route))
+			continue;
+		side = conf_upstream(admin->conf, argv[i]);
+		if (side == NULL || i + 1 < argc)
+			return err_set(ERR_USAGE, "\"%s\" is neither a route "
+			    "that migrates nor a side of one",
+			    log_escape(said, sizeof(said), argv[i]));
+	}
+	*out = (struct wanted){ route, side };
+	return ERR_OK;
+}
+
+static void
+print_import(const struct route *route, const struct upstream *side,
+    const struct import *import, struct wire *wire)
+{
+	if (wire == NULL) {
+		printf("%s: %s: %ju names, %ju conflicts\n", route->name,
+		    side->name, (uintmax_t)import->names,
+		    (uintmax_t)import->conflicts);
+		return;
+	}
+	wire_begin_object(wire, NULL);
+	wire_text(wire, "route", route->name);
+	wire_text(wire, "upstream", side->name);
+	wire_number(wire, "names", (int64_t)import->names);
+	wire_number(wire, "conflicts", (int64_t)import->conflicts);
+	wire_number(wire, "completed", import->completed_s);
+	wire_end(wire);
+}
+
+/* One that fails does not hold up the others; the last failure is told. */
+static enum err
+import_all(const struct admin *admin, const struct wanted *wanted,
+    struct table *table, struct wire *wire, unsigned *n)
+{
+	struct http *http = http_new();
+	enum err err = ERR_OK;
+
+	for (size_t i = 0; i < admin->conf->n_routes; i++) {
+		const struct route *route = &admin->conf->routes[i];
+
+		if (!admin_is_migration(route) ||
+		    (wanted->route != NULL && wanted->route != route))
+			continue;
+		for (int j = 0; j < 2; j++) {
+			const struct upstream *side = admin_side(route, j);
+			struct import import;
+			enum err one;
+
+			if (wanted->side != NULL && wanted->side != side)
+				continue;
+			++*n;
+			log_msg(LOG_INFO, "%s: %s: reading its catalogue",
+			    route->name, side->name);
+			one = catalogue_import(table, http, admin->conf, route,
+			    side, NULL, &import);
+			if (one == ERR_OK) {
+				print_import(route, side, &import, wire);
+				continue;
+			}
+			err = err_prefix(one, "%s: %s", route->name,
+			    side->name);
+			log_msg(LOG_ERR, "%s", err_text());
+		}
+	}
+	http_free(http);
+	return err;
+}
+
+enum err
+admin_import(const struct admin *admin, int argc, char **argv, int *status)
+{
+	struct wanted wanted;
+	struct wire *wire = NULL;
+	struct table *table;
+	unsigned n = 0;
+	enum err err;
+
+	(void)status;
+	if ((err = read_wanted(admin, argc, argv, &wanted)) != ERR_OK ||
+	    (err = admin_table(admin, true, &table)) != ERR_OK)
+		return err;
+	if (admin->json) {
+		wire = wire_new();
+		wire_begin_array(wire, "imports");
+	}
+	err = import_all(admin, &wanted, table, wire, &n);
+	if (wire != NULL) {
+		wire_end(wire);
+		admin_print(wire);
+	}
+	table_close(table);
+	if (err == ERR_OK && n == 0)
+		return err_set(ERR_USAGE, "no route migrates from or to that");
+	return err;
+}

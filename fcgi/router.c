@@ -1,0 +1,303 @@
+/* router.c: reproute-fcgi: tells the web server which upstream must serve */
+/* SPDX-License-Identifier: ISC */
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "conf/clock.h"
+#include "conf/log.h"
+#include "conf/program.h"
+#include "fcgi/decide.h"
+#include "fcgi/gateway.h"
+#include "fcgi/listener.h"
+#include "fcgi/snapshot.h"
+#include "fcgi/writer.h"
+#include "sync/fence.h"
+#include "sync/peer.h"
+#include "sync/place.h"
+#include "sync/wake.h"
+
+#define DEFAULT_THREADS 32
+#define DEFAULT_MODE 0660
+/* The start waits so long for the table; without it serves all the same. */
+#define OPEN_WAIT_MS 1000
+
+struct router {
+	struct snapshots conf;
+	const char *conf_file;
+	struct listener *listener;
+	struct writer *writer;
+	struct decide decide;
+	struct log_gate failed;
+};
+
+static const char *listen_at, *threads_text, *mode_text;
+
+static const struct program_option options[] = {
+	{ "listen", 'l', "ADDRESS",
+	    "/PATH, ADDR:PORT or :PORT (fd 0 as inherited)", NULL,
+	    &listen_at },
+	{ "mode", 0, "OCTAL", "of the socket at /PATH (0660)", NULL,
+	    &mode_text },
+	{ "threads", 't', "N", "requests at once, 1 to 512 (32)", NULL,
+	    &threads_text },
+	{ NULL, 0, NULL, NULL, NULL, NULL },
+};
+
+static const struct program program = {
+	.name = "reproute-fcgi",
+	.synopsis = "[-c FILE] [--listen ADDRESS] [--threads N]",
+	.purpose = "Tells a web server, by FastCGI, which upstream must serve "
+	    "a request.",
+	.options = options,
+};
+
+static unsigned
+number_or_usage(const char *option, const char *text, int base,
+    unsigned long least, unsigned long most, unsigned otherwise)
+{
+	unsigned long value;
+	char *end;
+
+	if (text == NULL)
+		return otherwise;
+	value = strtoul(text, &end, base);
+	if (*end != '\0' || end == text || *text == '-' || value < least ||
+	    value > most)
+		program_fail(err_set(ERR_USAGE, base == 8 ?
+		    "--%s is an octal number from %lo to %lo" :
+		    "--%s is a number from %lu to %lu", option, least, most));
+	return (unsigned)value;
+}
+
+/* ERR_CONF: a placement names an upstream that conf does not have. */
+static enum err
+check_orphans(struct table_txn *txn, void *arg)
+{
+	const struct conf *conf = arg;
+	char upstream[WORD_SIZE], name[NAME_SIZE];
+	enum err err = place_orphan(txn, conf, upstream, name);
+
+	if (err == ERR_OK)
+		return err_set(ERR_CONF, "%s: repository %s is placed on "
+		    "upstream \"%s\", which is not there: put that upstream "
+		    "back, or place the repository elsewhere first",
+		    conf->file, name, upstream);
+	return err == ERR_ABSENT ? ERR_OK : err;
+}
+
+/* When the router starts, its epochs rise: every mark is seen again. */
+static enum err
+adopt_at_start(struct table_txn *txn, void *arg)
+{
+	const struct conf *conf = arg;
+	unsigned changed;
+	enum err err;
+
+	if ((err = epochs_adopt(txn, conf, &changed)) != ERR_OK)
+		return err;
+	for (size_t i = 0; i < conf->n_routes; i++)
+		if (conf->routes[i].kind == ROUTE_GIT &&
+		    (err = epoch_raise(txn, &conf->routes[i], NULL)) != ERR_OK)
+			return err;
+	return fences_adopt(txn, clock_boot_ms());
+}
+
+static enum err
+open_state(const struct conf *conf, struct table **table,
+    struct pulse **pulse)
+{
+	enum err err;
+
+	if ((err = table_open(conf->state_dir, true, table)) != ERR_OK)
+		return err;
+	err = table_read(*table, check_orphans, (void *)conf);
+	if (err == ERR_OK)
+		err = table_write(*table, adopt_at_start, (void *)conf);
+	if (err == ERR_OK)
+		err = pulse_open(conf->run_dir, true, pulse);
+	if (err != ERR_OK)
+		table_close(*table);
+	return err;
+}
+
+/* In the writer's thread. */
+static enum err
+open_for_writer(void *arg, struct table **out, struct pulse **out_pulse)
+{
+	struct router *router = arg;
+	struct snapshot *snapshot = snapshot_now(&router->conf);
+	struct table *table;
+	struct pulse *pulse;
+	enum err err = open_state(snapshot->conf, &table, &pulse);
+
+	if (err == ERR_CONF) {
+		log_msg(LOG_ERR, "%s", err_text());
+		_exit(EX_CONFIG);
+	}
+	if (err == ERR_OK) {
+		*out = table;
+		*out_pulse = pulse;
+		wake_send(snapshot->conf->run_dir, NULL, NULL);
+	}
+	snapshot_release(snapshot);
+	return err;
+}
+
+static void
+log_failure(void *arg, const char *text)
+{
+	struct router *router = arg;
+
+	log_gated(&router->failed, LOG_ERR, "the table is not written, and "
+	    "is tried again every second: %s", text);
+}
+
+/* A reload that has been read, and waits for the table. */
+struct reload {
+	struct router *router;
+	struct conf *conf;
+};
+
+static enum err
+reload_body(struct table_txn *txn, void *data)
+{
+	struct reload *reload = data;
+	unsigned changed;
+
+	return epochs_adopt(txn, reload->conf, &changed);
+}
+
+/* Not before the epochs are raised: no mark of before may count after it. */
+static void
+reload_committed(void *data)
+{
+	struct reload *reload = data;
+	const char *run_dir = reload->conf->run_dir;
+
+	log_msg(LOG_NOTICE, "%s: in force", reload->conf->file);
+	wake_send(run_dir, NULL, NULL);
+	snapshots_replace(&reload->router->conf, reload->conf);
+	reload->conf = NULL;
+}
+
+static void
+reload_release(void *data)
+{
+	conf_free(((struct reload *)data)->conf);
+}
+
+static const struct write_kind reload_kind = {
+	.size = sizeof(struct reload),
+	.body = reload_body,
+	.committed = reload_committed,
+	.release = reload_release,
+	.keeps = true,
+};
+
+/* May it take the place of the one in force, in a running router? */
+static enum err
+check_reload(struct router *router, struct conf *next)
+{
+	struct table *table = writer_table(router->writer);
+	struct snapshot *snapshot = snapshot_now(&router->conf);
+	bool moved = strcmp(next->state_dir, snapshot->conf->state_dir) != 0 ||
+	    strcmp(next->run_dir, snapshot->conf->run_dir) != 0;
+
+	snapshot_release(snapshot);
+	if (moved)
+		return err_set(ERR_CONF, "%s: state_dir or run_dir changed: "
+		    "restart for that", next->file);
+	return table != NULL ? table_read(table, check_orphans, next) :
+	    ERR_OK;
+}
+
+/* On SIGHUP.  A bad file is refused, and the old one stays in force. */
+static void
+reload(void *arg)
+{
+	struct router *router = arg;
+	struct reload data = { .router = router };
+	enum err err = conf_read(router->conf_file, &data.conf);
+
+	if (err == ERR_OK) {
+		err = check_reload(router, data.conf);
+		if (err == ERR_OK)
+			err = writer_run(router->writer, &reload_kind, &data,
+			    0);
+		else
+			conf_free(data.conf);
+	}
+	if (err != ERR_OK)
+		log_msg(LOG_ERR, "not reloaded, the old configuration stays "
+		    "in force: %s", err_text());
+}
+
+static void
+handle(struct gateway_request *request, void *arg)
+{
+	struct router *router = arg;
+
+	decide_request(request, &router->decide);
+}
+
+static void
+start(struct router *router)
+{
+	const struct writer_options writer = { .open = open_for_writer,
+		.failed = log_failure, .arg = router, .conf = &router->conf };
+	enum err err;
+
+	if ((err = writer_start(&writer, &router->writer)) != ERR_OK)
+		program_fail(err);
+	if (!writer_wait_open(router->writer, OPEN_WAIT_MS))
+		log_msg(LOG_ERR, "serves without a table: git reads go to the "
+		    "primary, registry writes are held");
+	router->decide.conf = &router->conf;
+	router->decide.writer = router->writer;
+	looks_init(&router->decide.looks);
+}
+
+/* Frees all, unless somebody still runs who uses it. */
+static void
+end(struct router *router)
+{
+	if (writer_stop(router->writer) != ERR_OK) {
+		log_msg(LOG_ERR, "%s", err_text());
+		_exit(EX_OK);
+	}
+	snapshots_end(&router->conf);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct program_run run;
+	struct router router = { .listener = NULL };
+	struct gateway_options gateway = { .handler = handle,
+		.arg = &router, .reload = reload };
+	unsigned mode;
+	enum err err;
+
+	program_start(&program, argc, argv, &run);
+	gateway.threads = number_or_usage("threads", threads_text, 10, 1,
+	    MAX_THREADS, DEFAULT_THREADS);
+	mode = number_or_usage("mode", mode_text, 8, 0, 0777, DEFAULT_MODE);
+	router.conf_file = run.conf_file;
+	gateway_hold_signals();
+	snapshots_init(&router.conf, program_conf(&run));
+	err = listener_open(listen_at, mode, &router.listener);
+	if (err != ERR_OK)
+		program_fail(err);
+	gateway.listener = router.listener;
+	start(&router);
+	err = gateway_serve(&gateway);
+	listener_close(router.listener);
+	if (err == ERR_LIMIT)
+		_exit(EX_OK);
+	end(&router);
+	if (err != ERR_OK)
+		program_fail(err);
+	return EX_OK;
+}

@@ -1,0 +1,290 @@
+/* queue.c: what the daemon's workers do next: fair lanes over the lag index */
+/* SPDX-License-Identifier: ISC */
+#include "sync/queue.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <time.h>
+
+#include "conf/clock.h"
+#include "conf/mem.h"
+
+#define MIN_REST_MS 250
+
+enum state { WAITING, RUNNING, RESTING };
+
+struct item {
+	TAILQ_ENTRY(item) link;		/* of waiting or resting */
+	enum state state;
+	bool again;			/* put while it was running */
+	unsigned failures;		/* in a row */
+	int64_t until_ms;		/* clock_boot_ms(), of a resting one */
+	char *name;
+};
+TAILQ_HEAD(items, item);
+
+struct lane {
+	void *by_name;			/* tsearch(3) tree of struct item */
+	struct items waiting, resting;
+	size_t size;
+	pthread_cond_t more;
+};
+
+struct queue {
+	pthread_mutex_t lock;
+	bool draining, closed;
+	size_t n;
+	struct lane *lanes;
+};
+
+static int
+compare(const void *a, const void *b)
+{
+	const struct item *one = a, *other = b;
+
+	return strcmp(one->name, other->name);
+}
+
+struct queue *
+queue_new(size_t lanes)
+{
+	struct queue *queue = mem_zalloc(sizeof(*queue));
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&queue->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	queue->n = lanes;
+	queue->lanes = mem_array(lanes, sizeof(*queue->lanes));
+	for (size_t i = 0; i < lanes; i++) {
+		TAILQ_INIT(&queue->lanes[i].waiting);
+		TAILQ_INIT(&queue->lanes[i].resting);
+		pthread_cond_init(&queue->lanes[i].more, &attr);
+	}
+	pthread_condattr_destroy(&attr);
+	return queue;
+}
+
+static void
+free_item(void *item)
+{
+	free(((struct item *)item)->name);
+	free(item);
+}
+
+void
+queue_free(struct queue *queue)
+{
+	if (queue == NULL)
+		return;
+	for (size_t i = 0; i < queue->n; i++) {
+		tdestroy(queue->lanes[i].by_name, free_item);
+		pthread_cond_destroy(&queue->lanes[i].more);
+	}
+	pthread_mutex_destroy(&queue->lock);
+	free(queue->lanes);
+	free(queue);
+}
+
+static struct item *
+find(struct lane *lane, const char *name)
+{
+	struct item key = { .name = (char *)name };
+	struct item **node = tfind(&key, &lane->by_name, compare);
+
+	return node != NULL ? *node : NULL;
+}
+
+static struct item *
+add(struct lane *lane, const char *name)
+{
+	struct item *item = mem_zalloc(sizeof(*item));
+
+	item->name = mem_dup(name);
+	if (tsearch(item, &lane->by_name, compare) == NULL)
+		abort(); /* as any allocation that fails */
+	lane->size++;
+	return item;
+}
+
+static void
+forget(struct lane *lane, struct item *item)
+{
+	tdelete(item, &lane->by_name, compare);
+	lane->size--;
+	free_item(item);
+}
+
+static void
+wait_in_line(struct lane *lane, struct item *item, bool first)
+{
+	item->state = WAITING;
+	if (first)
+		TAILQ_INSERT_HEAD(&lane->waiting, item, link);
+	else
+		TAILQ_INSERT_TAIL(&lane->waiting, item, link);
+	pthread_cond_signal(&lane->more);
+}
+
+bool
+queue_put(struct queue *queue, size_t i, const char *name, bool urgent)
+{
+	struct lane *lane = &queue->lanes[i];
+	struct item *item;
+	bool fits = true;
+
+	assert(i < queue->n);
+	pthread_mutex_lock(&queue->lock);
+	item = find(lane, name);
+	if (item == NULL) {
+		if ((fits = lane->size < MAX_LANE))
+			wait_in_line(lane, add(lane, name), urgent);
+	} else if (item->state == RUNNING) {
+		item->again = true;
+	} else if (urgent) {
+		TAILQ_REMOVE(item->state == WAITING ? &lane->waiting :
+		    &lane->resting, item, link);
+		wait_in_line(lane, item, true);
+	}
+	pthread_mutex_unlock(&queue->lock);
+	return fits;
+}
+
+/* Those that rested long enough wait again; when the next one will. */
+static int64_t
+end_rests(struct lane *lane, int64_t now_ms)
+{
+	int64_t next_ms = now_ms + MAX_REST_MS;
+	struct item *item, *next;
+
+	for (item = TAILQ_FIRST(&lane->resting); item != NULL; item = next) {
+		next = TAILQ_NEXT(item, link);
+		if (item->until_ms <= now_ms) {
+			TAILQ_REMOVE(&lane->resting, item, link);
+			wait_in_line(lane, item, false);
+		} else if (item->until_ms < next_ms) {
+			next_ms = item->until_ms;
+		}
+	}
+	return next_ms;
+}
+
+static void
+sleep_until(struct queue *queue, struct lane *lane, int64_t for_ms)
+{
+	struct timespec at;
+
+	clock_gettime(CLOCK_MONOTONIC, &at);
+	at.tv_sec += for_ms / 1000;
+	at.tv_nsec += (for_ms % 1000 + 1) * 1000000;
+	if (at.tv_nsec >= 1000000000) {
+		at.tv_sec++;
+		at.tv_nsec -= 1000000000;
+	}
+	pthread_cond_timedwait(&lane->more, &queue->lock, &at);
+}
+
+bool
+queue_take(struct queue *queue, size_t i, char *name)
+{
+	struct lane *lane = &queue->lanes[i];
+	struct item *item = NULL;
+
+	assert(i < queue->n);
+	pthread_mutex_lock(&queue->lock);
+	while (!queue->closed) {
+		int64_t now_ms = clock_boot_ms();
+		int64_t next_ms = queue->draining ? now_ms :
+		    end_rests(lane, now_ms);
+
+		if ((item = TAILQ_FIRST(&lane->waiting)) != NULL ||
+		    queue->draining)
+			break;
+		sleep_until(queue, lane, next_ms - now_ms);
+	}
+	if (queue->closed)
+		item = NULL;
+	if (item != NULL) {
+		TAILQ_REMOVE(&lane->waiting, item, link);
+		item->state = RUNNING;
+		item->again = false;
+		strcpy(name, item->name);
+	}
+	pthread_mutex_unlock(&queue->lock);
+	return item != NULL;
+}
+
+/* Doubles from MIN_REST_MS; half of it is chance, so that a crowd parts. */
+static int64_t
+rest_ms(unsigned failures)
+{
+	int64_t full = MIN_REST_MS;
+
+	while (failures-- > 1 && full < MAX_REST_MS)
+		full *= 2;
+	if (full > MAX_REST_MS)
+		full = MAX_REST_MS;
+	return full / 2 + random() % (full / 2 + 1);
+}
+
+void
+queue_done(struct queue *queue, size_t i, const char *name,
+    enum queue_done how)
+{
+	struct lane *lane = &queue->lanes[i];
+	struct item *item;
+
+	pthread_mutex_lock(&queue->lock);
+	item = find(lane, name);
+	assert(item != NULL && item->state == RUNNING);
+	if (how == QUEUE_FAILED && !item->again) {
+		item->state = RESTING;
+		item->until_ms = clock_boot_ms() + rest_ms(++item->failures);
+		TAILQ_INSERT_TAIL(&lane->resting, item, link);
+		/* somebody has to sleep no longer than this one rests */
+		pthread_cond_signal(&lane->more);
+	} else if (how == QUEUE_DONE && !item->again) {
+		forget(lane, item);
+	} else {
+		item->failures = how == QUEUE_FAILED ? item->failures : 0;
+		wait_in_line(lane, item, how == QUEUE_AGAIN);
+	}
+	pthread_mutex_unlock(&queue->lock);
+}
+
+size_t
+queue_size(struct queue *queue, size_t i)
+{
+	size_t size;
+
+	pthread_mutex_lock(&queue->lock);
+	size = queue->lanes[i].size;
+	pthread_mutex_unlock(&queue->lock);
+	return size;
+}
+
+static void
+wake_all(struct queue *queue, bool *flag)
+{
+	pthread_mutex_lock(&queue->lock);
+	*flag = true;
+	for (size_t i = 0; i < queue->n; i++)
+		pthread_cond_broadcast(&queue->lanes[i].more);
+	pthread_mutex_unlock(&queue->lock);
+}
+
+void
+queue_drain(struct queue *queue)
+{
+	wake_all(queue, &queue->draining);
+}
+
+void
+queue_close(struct queue *queue)
+{
+	wake_all(queue, &queue->closed);
+}

@@ -1,0 +1,124 @@
+#!/bin/bash
+# What goes wrong ends on the primary, or in a clear refusal, and heals.
+# SPDX-License-Identifier: ISC
+# shellcheck source=tests/e2e/lib.sh
+. "$(dirname "$0")/lib.sh"
+story_begin
+STAGE_GIT_KEYS='fence_s = 3; watch_s = 1; push_max_s = 6;'
+STAGE_SYNC_KEYS='valid_s = 4;'
+ok "everything starts" stage_all
+url=$FRONT/scm/team/app.git
+advert="$url/info/refs?service=git-upload-pack"
+stage_repository team/app
+git init -q work && git -C work commit -q --allow-empty -m one
+ok "a push" git -C work push -q "$url" main
+eventually 30 "replicas serve" stage_both team/app
+
+reason() { "$STAGE_BIN/reproute" status >/dev/null; stage_why GET "$advert"; }
+# The reason in the front's log of a real read.
+real() {
+	local from
+	from=$(mark)
+	git ls-remote "$url" >/dev/null 2>&1
+	routed_since "$from" | sed -n 's/.* upstream=\(.*\) reason=\(.*\)/\1 \2/p' |
+		tail -n 1
+}
+real_is() { [ "$(real)" = "$1" ]; }
+real_like() { real | grep -Eq "$1"; }
+
+# a replica down
+stage_stop replica1 KILL
+eventually 10 "a dead replica is found out" \
+	sh -c "$STAGE_BIN/reproute status | grep -q 'replica1.*down'"
+for i in 1 2 3 4 5 6; do
+	ok "read $i is served" git ls-remote "$url"
+done
+stage_git replica1 "$REPLICA1_PORT"
+eventually 20 "it comes back when it answers, seen anew" stage_both team/app
+
+# both down
+stage_stop replica1 KILL
+stage_stop replica2 KILL
+eventually 10 "both down: the primary serves" real_is 'primary down'
+ok "a push passes meanwhile" sh -c \
+	"cd work && git commit -q --allow-empty -m two && git push -q $url main"
+ok "and is read" real_like '^primary '
+stage_git replica1 "$REPLICA1_PORT"
+stage_git replica2 "$REPLICA2_PORT"
+eventually 30 "they come back with what they missed" stage_both team/app
+
+# drained
+ok "a replica is drained" "$STAGE_BIN/reproute" drain replica1
+for i in 1 2 3 4; do
+	is "$(real)" 'replica2 replica' "read $i goes to the other one"
+done
+ok "and taken back" "$STAGE_BIN/reproute" drain --undo replica1
+
+# the daemon dead
+stage_stop syncd KILL
+eventually 10 "no heartbeat: all reads on the primary" real_is 'primary doubt'
+fails "status says that somebody must act" "$STAGE_BIN/reproute" status
+ok "a push passes" sh -c \
+	"cd work && git commit -q --allow-empty -m three && git push -q $url main"
+ok "the daemon starts again" stage_syncd
+eventually 30 "replicas serve again" stage_both team/app
+is "$(git ls-remote "$url" refs/heads/main | cut -f1)" \
+	"$(git -C work rev-parse main)" "what was pushed meanwhile"
+
+# the router killed: no decision; then back, with every mark seen anew
+stage_stop router KILL
+fails "no router: lighttpd refuses" git ls-remote "$url"
+like "$(front_status -X POST "$FRONT/v2/team/x/blobs/uploads/")" '^50[0-9]$' \
+	"and never crosses sides"
+ok "the router starts again" stage_router
+eventually 30 "and reads are served by replicas" real_like '^replica'
+
+# the router told to reload, with a good and a bad configuration
+cp "$REPROUTE_CONF" good
+echo 'nonsense = 1;' >> "$REPROUTE_CONF"
+kill -HUP "$(cat "$STAGE/pid/router")" "$(cat "$STAGE/pid/syncd")"
+eventually 10 "a bad configuration is refused by the router" \
+	grep -q nonsense "$STAGE/log/router"
+eventually 10 "and by the daemon" grep -q nonsense "$STAGE/log/syncd"
+ok "the old one stays in force" real_like '^(replica|primary)'
+cp good "$REPROUTE_CONF"
+kill -HUP "$(cat "$STAGE/pid/router")" "$(cat "$STAGE/pid/syncd")"
+eventually 30 "a good one is taken up" real_like '^replica'
+
+# a push broken off: its client is killed while a hook sleeps
+hook=$STAGE/git/primary/team/app.git/hooks/pre-receive
+printf '#!/bin/sh\nsleep 2\n' > "$hook" && chmod +x "$hook"
+(cd work && git commit -q --allow-empty -m four)
+git -C work push -q "$url" main & pusher=$!
+sleep 0.7
+is "$(reason)" fenced "a push under way raises a fence"
+kill -KILL $pusher
+wait $pusher 2>/dev/null
+is "$(reason)" fenced "its death does not end it"
+eventually 15 "time does, and replicas serve what the primary has" \
+	stage_both team/app
+sleep 1
+is "$(git ls-remote "$url")" \
+	"$(git ls-remote "http://127.0.0.1:$PRIMARY_PORT/scm/team/app.git")" \
+	"and it is what the primary has"
+rm "$hook"
+
+# the feed lost
+stage_stop front
+rm -f "$STAGE/run/feed.sock"
+ok "the front starts without a feed" stage_front
+(cd work && git commit -q --allow-empty -m five)
+ok "a push without a feed" git -C work push -q -f "$url" main
+is "$(reason)" fenced "keeps its fence"
+eventually 20 "until its time is over" stage_both team/app
+
+# the table locked by a stopped process; writes go on, reads on the primary
+stage_stop syncd
+stage_syncd
+eventually 30 "all well again" stage_both team/app
+
+# shut down cleanly
+for name in router syncd; do
+	ok "$name ends on SIGTERM" stage_stop $name
+done
+story_end

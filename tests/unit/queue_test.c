@@ -1,0 +1,104 @@
+/* queue_test.c: fair lanes: once each, urgent first, failures rest */
+/* SPDX-License-Identifier: ISC */
+#include <stdio.h>
+
+#include "sync/queue.h"
+#include "tests/unit/tap.h"
+
+/* What queue_take() gives on a draining queue, or "-" where nothing waits. */
+static const char *
+take(struct queue *queue, size_t lane)
+{
+	static char name[NAME_SIZE];
+
+	return queue_take(queue, lane, name) ? name : "-";
+}
+
+static void
+order(void)
+{
+	struct queue *queue = queue_new(2);
+
+	queue_put(queue, 0, "a", false);
+	queue_put(queue, 0, "b", false);
+	queue_put(queue, 0, "a", false);
+	queue_put(queue, 0, "c", true);
+	queue_put(queue, 1, "z", false);
+	tap_int((long long)queue_size(queue, 0), 3, "a name is there once");
+	queue_drain(queue);
+	tap_str(take(queue, 0), "c", "urgent first");
+	tap_str(take(queue, 0), "a", "then in order");
+	tap_str(take(queue, 1), "z", "lanes do not wait for each other");
+	queue_put(queue, 0, "b", true);
+	tap_str(take(queue, 0), "b", "urgent, though it waited already");
+	tap_str(take(queue, 0), "-", "all taken");
+	queue_free(queue);
+}
+
+static void
+outcomes(void)
+{
+	struct queue *queue = queue_new(1);
+
+	queue_drain(queue);
+	queue_put(queue, 0, "a", false);
+	tap_str(take(queue, 0), "a", "taken");
+	queue_put(queue, 0, "a", false);
+	tap_str(take(queue, 0), "-", "not twice at once");
+	queue_done(queue, 0, "a", QUEUE_DONE);
+	tap_str(take(queue, 0), "a", "put while it ran: once more");
+	queue_done(queue, 0, "a", QUEUE_AGAIN);
+	tap_str(take(queue, 0), "a", "again");
+	queue_done(queue, 0, "a", QUEUE_FAILED);
+	tap_str(take(queue, 0), "-", "a failed one rests");
+	queue_put(queue, 0, "a", false);
+	tap_str(take(queue, 0), "-", "a refill does not end its rest");
+	queue_put(queue, 0, "a", true);
+	tap_str(take(queue, 0), "a", "somebody who asks for it does");
+	queue_done(queue, 0, "a", QUEUE_DONE);
+	tap_int((long long)queue_size(queue, 0), 0, "done is forgotten");
+	queue_free(queue);
+}
+
+static void
+rests(void)
+{
+	struct queue *queue = queue_new(1);
+
+	queue_put(queue, 0, "a", false);
+	tap_str(take(queue, 0), "a", "taken");
+	queue_done(queue, 0, "a", QUEUE_FAILED);
+	tap_str(take(queue, 0), "a", "comes back when it has rested");
+	queue_done(queue, 0, "a", QUEUE_DONE);
+	queue_put(queue, 0, "b", false);
+	queue_close(queue);
+	tap_str(take(queue, 0), "-", "closed");
+	queue_free(queue);
+}
+
+static void
+bound(void)
+{
+	struct queue *queue = queue_new(1);
+	char name[32];
+	bool all = true;
+
+	for (int i = 0; i < MAX_LANE; i++) {
+		snprintf(name, sizeof(name), "p/%d", i);
+		all = queue_put(queue, 0, name, false) && all;
+	}
+	tap_ok(all, "%d names fit", MAX_LANE);
+	tap_ok(!queue_put(queue, 0, "one/more", false), "and no more");
+	tap_ok(queue_put(queue, 0, "p/1", true), "known ones go on");
+	queue_free(queue);
+}
+
+int
+main(void)
+{
+	order();
+	outcomes();
+	rests();
+	bound();
+	return tap_done();
+}
