@@ -20,7 +20,9 @@ stage_open() {
 	git config --global user.name 'Stage' &&
 		git config --global user.email 'stage@example.org' &&
 		git config --global init.defaultBranch main &&
-		git config --global advice.detachedHead false
+		git config --global advice.detachedHead false &&
+		# what the primary offers, a replica has to offer, too
+		git config --global uploadpack.allowFilter true
 	head -c 24 /dev/urandom | base64 > "$STAGE/token"
 	chmod 0640 "$STAGE/token"
 	STAGE_PORTS=' '
@@ -41,11 +43,10 @@ stage_port() {
 
 # stage_wait SECONDS COMMAND...: until it succeeds.
 stage_wait() {
-	local tries=$(($1 * 20))
+	local end=$((SECONDS + $1))
 	shift
 	until "$@" >/dev/null 2>&1; do
-		tries=$((tries - 1))
-		[ $tries -gt 0 ] || return 1
+		[ $SECONDS -le $end ] || return 1
 		sleep 0.05
 	done
 }
@@ -142,7 +143,8 @@ stage_git() {
 		  "/scm/" => "$(git --exec-path)/git-http-backend/",
 		  "/reproute" => "$STAGE_BIN/reproute-replica"
 		)
-		\$HTTP["url"] =~ "^/(scm/|reproute)" { cgi.assign = ("" => "") }
+		# this server does nothing else
+		cgi.assign = ("" => "")
 		setenv.set-environment = (
 		  "GIT_PROJECT_ROOT" => "$STAGE/git/$name",
 		  "GIT_HTTP_EXPORT_ALL" => "1",
@@ -170,8 +172,7 @@ stage_git() {
 stage_repository() {
 	local dir=$STAGE/git/primary/$1.git
 	git init -q --bare "$dir" &&
-		git -C "$dir" config http.receivepack true &&
-		git -C "$dir" config uploadpack.allowFilter true
+		git -C "$dir" config http.receivepack true
 }
 
 # stage_registry NAME PORT: a docker-registry with its storage in NAME.
@@ -211,7 +212,7 @@ stage_conf() {
 		  { name = "registry"; kind = "registry"; prefix = "/v2/";
 		    primary = "old"; ${STAGE_REGISTRY_KEYS:-}
 		    migrate = { to = "new";
-		      ${STAGE_MIGRATE_KEYS:-exclude = ( { name = "kept"; pattern = "^kept/"; } );} }; }
+		      ${STAGE_MIGRATE_KEYS:-} }; }
 		);
 		push = { token_file = "$STAGE/token"; };
 		sync = { interval_s = 5; ${STAGE_SYNC_KEYS:-} };

@@ -12,6 +12,7 @@
 #include "conf/log.h"
 #include "conf/program.h"
 #include "fcgi/gateway.h"
+#include "fcgi/reply.h"
 #include "fcgi/writer.h"
 #include "sync/fence.h"
 #include "sync/row.h"
@@ -22,9 +23,6 @@
 #define COMMIT_MS 5000
 /* Reports at once under FastCGI. */
 #define THREADS 4
-/* The challenge of RFC 6750, 3, and its scheme. */
-#define CHALLENGE "WWW-Authenticate: Bearer realm=\"reproute\"\r\n"
-#define SCHEME "Bearer "
 
 struct push {
 	struct conf *conf;	/* NULL: it could not be read */
@@ -46,32 +44,25 @@ enum answer { BAD_REQUEST, UNAUTHORIZED, METHOD, TOO_LARGE, TYPE,
 static const struct {
 	const char *status;	/* RFC 9110, 15 */
 	const char *code;	/* in the body */
-	const char *headers;
+	const char *headers;	/* more, or NULL */
 } answers[] = {
-	[BAD_REQUEST] = { "400 Bad Request", "bad-request", "" },
-	[UNAUTHORIZED] = { "401 Unauthorized", "unauthorized", CHALLENGE },
+	[BAD_REQUEST] = { "400 Bad Request", "bad-request", NULL },
+	[UNAUTHORIZED] = { "401 Unauthorized", "unauthorized",
+	    REPLY_CHALLENGE },
 	[METHOD] = { "405 Method Not Allowed", "method-not-allowed",
 	    "Allow: POST\r\n" },
-	[TOO_LARGE] = { "413 Content Too Large", "too-large", "" },
-	[TYPE] = { "415 Unsupported Media Type", "unsupported-type", "" },
+	[TOO_LARGE] = { "413 Content Too Large", "too-large", NULL },
+	[TYPE] = { "415 Unsupported Media Type", "unsupported-type", NULL },
 	[UNAVAILABLE] = { "503 Service Unavailable", "unavailable",
 	    "Retry-After: 5\r\n" },
 };
 
 static void
-answer(struct gateway_request *request, const char *status,
-    const char *headers, const struct buf *body)
+log_unsent(enum err err)
 {
-	struct buf out = { 0 };
-
-	buf_fmt(&out, "Status: %s\r\nContent-Type: application/json\r\n"
-	    "Cache-Control: no-store\r\nContent-Length: %zu\r\n%s\r\n",
-	    status, body->len, headers);
-	buf_add(&out, body->data, body->len);
-	if (gateway_send(request, out.data, out.len, true) != ERR_OK)
+	if (err != ERR_OK)
 		log_msg(LOG_WARNING, "the answer was not sent: %s",
 		    err_text());
-	buf_free(&out);
 }
 
 /* message must hold nothing that should not leave this host. */
@@ -79,24 +70,8 @@ static void
 refuse(struct gateway_request *request, enum answer which,
     const char *message)
 {
-	struct buf body = { 0 };
-
-	wire_put_error(answers[which].code, message, &body);
-	answer(request, answers[which].status, answers[which].headers, &body);
-	buf_free(&body);
-}
-
-/* RFC 6750, 2.1 */
-static bool
-has_token(const struct gateway_request *request, const char *token)
-{
-	const char *said = gateway_param(request, "HTTP_AUTHORIZATION");
-	const size_t scheme = sizeof(SCHEME) - 1;
-
-	if (said == NULL || strncasecmp(said, SCHEME, scheme) != 0)
-		return false;
-	said += scheme;
-	return secret_equal(said + strspn(said, " "), token);
+	log_unsent(reply_error(request, answers[which].status,
+	    answers[which].headers, answers[which].code, message));
 }
 
 /* Is it from one who may report?  If not, it has been answered. */
@@ -122,7 +97,7 @@ authorized(const struct push *push, struct gateway_request *request)
 		    "used; the log says why");
 		return false;
 	}
-	has = has_token(request, token);
+	has = reply_has_bearer(request, token);
 	explicit_bzero(token, strlen(token));
 	free(token);
 	if (!has)
@@ -344,6 +319,7 @@ static void
 take_report(struct push *push, struct gateway_request *request,
     const struct push_report *report)
 {
+	const struct reply ok = { "200 OK", "application/json", NULL };
 	struct effect effect = { .conf = push->conf, .report = *report,
 		.now_ms = clock_boot_ms() };
 	const struct route *route = NULL;
@@ -374,7 +350,7 @@ take_report(struct push *push, struct gateway_request *request,
 		name_on(route, report, effect.report.name);
 	wire_put_push(effect.report.name, effect.generation, effect.fenced,
 	    &body);
-	answer(request, "200 OK", "", &body);
+	log_unsent(reply_send(request, &ok, body.data, body.len));
 	buf_free(&body);
 }
 

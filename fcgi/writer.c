@@ -212,9 +212,12 @@ settle(struct writer *writer, struct doubts *doubts)
 		report(writer);
 }
 
-/* Whether it has to look again; the configuration may be another one now. */
+/*
+ * Whether it has to look again: at once, or later if it tried in vain.  The
+ * configuration may be another one now.
+ */
 static void
-note_whether_in_doubt(struct writer *writer)
+note_whether_in_doubt(struct writer *writer, bool tried)
 {
 	struct doubts doubts;
 
@@ -223,7 +226,7 @@ note_whether_in_doubt(struct writer *writer)
 	pthread_mutex_lock(&writer->lock);
 	writer->doubts = doubts.n > 0;
 	pthread_mutex_unlock(&writer->lock);
-	if (doubts.n > 0)
+	if (doubts.n > 0 && tried)
 		writer->again_ms = clock_boot_ms() + AGAIN_MS;
 }
 
@@ -249,7 +252,7 @@ work(struct writer *writer)
 		settle(writer, &doubts);
 	}
 	doubts_end(&doubts);
-	note_whether_in_doubt(writer);
+	note_whether_in_doubt(writer, doubts.n > 0);
 }
 
 /* Until the queue, the hour of a second try, or the end; is it the end? */

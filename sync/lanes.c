@@ -299,9 +299,8 @@ say(struct lane *lane, enum work_outcome outcome, const char *name,
 		log_msg(LOG_INFO, "%s/%s: the primary has it no longer",
 		    lane->route->name, shown);
 	else if (outcome == WORK_FAILED)
-		log_gated(&lane->gate, LOG_WARNING, "%s/%s: replica %s: %s",
-		    lane->route->name, shown, lane->replica->name,
-		    err_text());
+		log_gated(&lane->gate, LOG_WARNING, "%s/%s: %s",
+		    lane->route->name, shown, err_text());
 }
 
 static enum queue_done

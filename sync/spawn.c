@@ -207,13 +207,18 @@ out:
 	return err;
 }
 
-/* CPU time, in clock ticks, of all that is in the group; see proc(5). */
-static unsigned long long
-group_ticks(pid_t group)
+/*
+ * How many of the group live, and the CPU time of all of it, in clock ticks;
+ * see proc(5).  A zombie that nobody reaps is in it, and does not live.
+ */
+static unsigned
+look_at_group(pid_t group, unsigned long long *ticks)
 {
-	unsigned long long sum = 0;
 	struct dirent *entry;
 	DIR *proc = opendir("/proc");
+	unsigned living = 0;
+
+	*ticks = 0;
 
 	while (proc != NULL && (entry = readdir(proc)) != NULL) {
 		char path[sizeof("/proc//stat") + NAME_MAX], stat[1024];
@@ -221,6 +226,7 @@ group_ticks(pid_t group)
 		const char *behind;
 		ssize_t len;
 		int fd, pgrp;
+		char state;
 
 		if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
 			continue;
@@ -232,13 +238,15 @@ group_ticks(pid_t group)
 		stat[len > 0 ? len : 0] = '\0';
 		/* the command's name, in parentheses, may hold anything */
 		if ((behind = strrchr(stat, ')')) != NULL && sscanf(behind,
-		    ") %*c %*d %d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
-		    &pgrp, &user, &sys) == 3 && pgrp == group)
-			sum += user + sys;
+		    ") %c %*d %d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+		    &state, &pgrp, &user, &sys) == 4 && pgrp == group) {
+			living += state != 'Z' && state != 'X';
+			*ticks += user + sys;
+		}
 	}
 	if (proc != NULL)
 		closedir(proc);
-	return sum;
+	return living;
 }
 
 /* Takes what there is; closes *fd at its end. */
@@ -286,8 +294,9 @@ tend(struct child *child)
 	if (order->stop != NULL && order->stop(order->stop_arg))
 		return err_set(ERR_PEER, "%s: stopped", order->argv[0]);
 	if (now_ms >= child->look_ms) {
-		unsigned long long ticks = group_ticks(child->pid);
+		unsigned long long ticks;
 
+		(void)look_at_group(child->pid, &ticks);
 		child->look_ms = now_ms + order->stall_ms / 4;
 		if (ticks != child->ticks)
 			child->alive_ms = now_ms;
@@ -346,6 +355,7 @@ end_group(struct child *child, bool gently)
 {
 	struct pollfd end = { .fd = child->pidfd, .events = POLLIN };
 	int64_t until_ms = clock_boot_ms() + GRACE_MS;
+	unsigned long long ticks;
 	int status = 255 << 8;	/* of one that somebody else reaped */
 
 	if (gently) {
@@ -359,7 +369,9 @@ end_group(struct child *child, bool gently)
 		;
 	/* a grandchild dies when it is scheduled; somebody else reaps it */
 	until_ms = clock_boot_ms() + GRACE_MS;
-	while (kill(-child->pid, 0) == 0 && clock_boot_ms() < until_ms)
+	while (kill(-child->pid, 0) == 0 &&
+	    look_at_group(child->pid, &ticks) > 0 &&
+	    clock_boot_ms() < until_ms)
 		poll(NULL, 0, 1);
 	return status;
 }

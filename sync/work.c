@@ -67,7 +67,8 @@ after_proof(struct table *table, struct subject *subject,
 	case PROOF_DIFFERS:
 		break;
 	}
-	(void)err_set(ERR_PEER, "%s", proof->note[0] != '\0' ? proof->note :
+	(void)err_set(ERR_PEER, "replica %s: %s", subject->replica->name,
+	    proof->note[0] != '\0' ? proof->note :
 	    "its refs differ from the primary's");
 	return WORK_FAILED;
 }

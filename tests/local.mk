@@ -20,6 +20,7 @@ UNIT_TESTS = \
 	%D%/unit/fence_test \
 	%D%/unit/fetch_test \
 	%D%/unit/gitcmd_test \
+	%D%/unit/form_test \
 	%D%/unit/http_test \
 	%D%/unit/log_test \
 	%D%/unit/listener_test \
@@ -30,6 +31,7 @@ UNIT_TESTS = \
 	%D%/unit/pack_test \
 	%D%/unit/peer_test \
 	%D%/unit/place_test \
+	%D%/unit/probe_test \
 	%D%/unit/proof_test \
 	%D%/unit/pulse_test \
 	%D%/unit/queue_test \

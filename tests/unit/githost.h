@@ -31,7 +31,7 @@ struct githost {
 	char urls[4][64], endpoints[4][80];
 	/* called in the server's thread before it answers, having counted */
 	void (*event)(void *arg, const struct githost_side *);
-	void *event_arg;
+	void *_Atomic event_arg;
 };
 
 /* Gives those upstreams their URLs and endpoints; all are at OID_A. */
