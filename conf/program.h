@@ -21,7 +21,7 @@ struct program {
 	const char *name;
 	const char *synopsis;	/* what stands behind the name in usage */
 	const char *purpose;	/* a sentence */
-	const struct program_option *options;	/* ended by a NULL name, or NULL */
+	const struct program_option *options;	/* to a NULL name; or NULL */
 	/* takes options with neither flag nor value, each time; or NULL */
 	void (*take)(const struct program_option *, const char *argument);
 	const char *more;	/* more text for --help, or NULL */

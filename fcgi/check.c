@@ -124,9 +124,10 @@ check_members(struct report *report, const char *subject, gid_t gid)
 		return;
 	for (char **member = group->gr_mem; *member != NULL; member++)
 		if (strcmp(*member, USER) != 0)
-			say(report, LEVEL_WARNING, subject, "%s is in the group "
-			    "%s, and can change the state: gpasswd -d %s %s",
-			    *member, group->gr_name, *member, group->gr_name);
+			say(report, LEVEL_WARNING, subject, "%s is in the "
+			    "group %s, and can change the state: "
+			    "gpasswd -d %s %s", *member, group->gr_name,
+			    *member, group->gr_name);
 }
 
 /* false: it is not there, or not for us */
@@ -156,12 +157,12 @@ check_dir(struct report *report, const char *subject, const char *path,
 		return false;
 	}
 	if ((status.st_mode & 07) != 0)
-		say(report, LEVEL_WARNING, subject, "%s (%s:%s %04o) is open to "
-		    "everybody: chmod o= %s", path, owner, group,
+		say(report, LEVEL_WARNING, subject, "%s (%s:%s %04o) is open "
+		    "to everybody: chmod o= %s", path, owner, group,
 		    status.st_mode & 07777, path);
 	else if (!is_owner(status.st_uid))
-		say(report, LEVEL_WARNING, subject, "%s belongs to %s: chown %s "
-		    "it, or the programs cannot use it", path, owner, USER);
+		say(report, LEVEL_WARNING, subject, "%s belongs to %s: chown "
+		    "%s it, or the programs cannot use it", path, owner, USER);
 	else if ((status.st_mode & S_ISGID) == 0)
 		say(report, LEVEL_WARNING, subject, "%s (%s:%s %04o): what is "
 		    "made in it will not be of its group: chmod g+s %s", path,

@@ -92,10 +92,12 @@ gather_git(struct table_txn *txn, const struct route *route,
 		const struct upstream *replica = route->replicas[i];
 		struct replica_status *out = &git->replicas[i];
 
-		if ((err = epochs_get(txn, route, replica, &epochs)) != ERR_OK ||
-		    (err = peer_get(txn, replica->name, &out->peer)) != ERR_OK ||
-		    (err = count_lag(txn, route, replica, &out->lagging)) !=
-		    ERR_OK)
+		err = epochs_get(txn, route, replica, &epochs);
+		if (err == ERR_OK)
+			err = peer_get(txn, replica->name, &out->peer);
+		if (err == ERR_OK)
+			err = count_lag(txn, route, replica, &out->lagging);
+		if (err != ERR_OK)
 			return err;
 		out->epoch = epochs.replica;
 	}

@@ -52,10 +52,9 @@ print_replica(const struct upstream *replica,
 {
 	char span[32];
 
-	printf("  %-14s %s%s, %zu lag%s", replica->name,
+	printf("  %-14s %s%s, lags in %zu", replica->name,
 	    status->peer.down ? "down" : "up",
-	    status->peer.drained ? ", drained" : "", status->lagging,
-	    status->lagging == 1 ? "s" : "");
+	    status->peer.drained ? ", drained" : "", status->lagging);
 	if (status->peer.down)
 		printf("; since %s: %s", admin_span(clock_real_s() -
 		    status->peer.since_s, span), status->peer.why);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "conf/clock.h"
 #include "conf/log.h"
 #include "fcgi/admin.h"
 #include "sync/catalogue.h"
@@ -15,6 +16,8 @@
 
 /* A side has so long to say what it has, in milliseconds. */
 #define ASK_MS 30000
+/* A line of progress so often. */
+#define PROGRESS_MS 2000
 /* Only the status is wanted: a longer list of tags is as good as an error. */
 #define MAX_TAGS_BODY (16UL << 20)
 
@@ -248,9 +251,12 @@ admin_place(const struct admin *admin, int argc, char **argv, int *status)
 		err = admin_name(change.route, argv[argc - 2], change.name);
 	if (err != ERR_OK)
 		return err;
-	for (int i = 0; i < 2; i++)
-		if (strcmp(admin_side(change.route, i)->name, argv[argc - 1]) == 0)
-			change.to = admin_side(change.route, i);
+	for (int i = 0; i < 2; i++) {
+		const struct upstream *side = admin_side(change.route, i);
+
+		if (strcmp(side->name, argv[argc - 1]) == 0)
+			change.to = side;
+	}
 	if (change.to == NULL)
 		return err_set(ERR_USAGE, "route %s has the sides %s and %s",
 		    change.route->name, change.route->primary->name,
@@ -322,52 +328,95 @@ print_import(const struct route *route, const struct upstream *side,
 	wire_end(wire);
 }
 
-/* One that fails does not hold up the others; the last failure is told. */
+/* The import under way, for show_progress(), which is given nothing. */
+static struct {
+	struct table *table;
+	const struct route *route;
+	const struct upstream *side;
+	int64_t next_ms;
+} under_way;
+
+static enum err
+read_progress(struct table_txn *txn, void *arg)
+{
+	return import_get(txn, under_way.route, under_way.side, arg);
+}
+
+/* Called between two pages; never stops it. */
+static bool
+show_progress(void)
+{
+	struct import import;
+
+	if (clock_boot_ms() < under_way.next_ms ||
+	    table_read(under_way.table, read_progress, &import) != ERR_OK)
+		return false;
+	log_msg(LOG_INFO, "%s: %s: %ju names so far", under_way.route->name,
+	    under_way.side->name, (uintmax_t)import.names);
+	under_way.next_ms = clock_boot_ms() + PROGRESS_MS;
+	return false;
+}
+
+static enum err
+import_one(const struct admin *admin, struct http *http, struct table *table,
+    const struct route *route, const struct upstream *side, struct wire *wire)
+{
+	struct import import;
+	enum err err;
+
+	under_way.table = table;
+	under_way.route = route;
+	under_way.side = side;
+	under_way.next_ms = clock_boot_ms() + PROGRESS_MS;
+	log_msg(LOG_INFO, "%s: %s: reading its catalogue", route->name,
+	    side->name);
+	err = catalogue_import(table, http, admin->conf, route, side,
+	    show_progress, &import);
+	if (err == ERR_OK) {
+		print_import(route, side, &import, wire);
+		return ERR_OK;
+	}
+	err = err_prefix(err, "%s: %s", route->name, side->name);
+	log_msg(LOG_ERR, "%s", err_text());
+	return err;
+}
+
+/* One that fails does not hold up the others. */
 static enum err
 import_all(const struct admin *admin, const struct wanted *wanted,
-    struct table *table, struct wire *wire, unsigned *n)
+    struct table *table, struct wire *wire)
 {
 	struct http *http = http_new();
-	enum err err = ERR_OK;
+	enum err failed = ERR_OK;
+	unsigned n = 0;
 
-	for (size_t i = 0; i < admin->conf->n_routes; i++) {
-		const struct route *route = &admin->conf->routes[i];
+	for (size_t i = 0; i < 2 * admin->conf->n_routes; i++) {
+		const struct route *route = &admin->conf->routes[i / 2];
+		const struct upstream *side = admin_side(route, i % 2);
+		enum err err;
 
 		if (!admin_is_migration(route) ||
-		    (wanted->route != NULL && wanted->route != route))
+		    (wanted->route != NULL && wanted->route != route) ||
+		    (wanted->side != NULL && wanted->side != side))
 			continue;
-		for (int j = 0; j < 2; j++) {
-			const struct upstream *side = admin_side(route, j);
-			struct import import;
-			enum err one;
-
-			if (wanted->side != NULL && wanted->side != side)
-				continue;
-			++*n;
-			log_msg(LOG_INFO, "%s: %s: reading its catalogue",
-			    route->name, side->name);
-			one = catalogue_import(table, http, admin->conf, route,
-			    side, NULL, &import);
-			if (one == ERR_OK) {
-				print_import(route, side, &import, wire);
-				continue;
-			}
-			err = err_prefix(one, "%s: %s", route->name,
-			    side->name);
-			log_msg(LOG_ERR, "%s", err_text());
-		}
+		n++;
+		err = import_one(admin, http, table, route, side, wire);
+		if (err != ERR_OK)
+			failed = err;
 	}
 	http_free(http);
-	return err;
+	if (n == 0)
+		return err_set(ERR_USAGE, "no route migrates from or to that");
+	return failed == ERR_OK ? ERR_OK : err_set(failed, "not every "
+	    "catalogue could be read; the next import goes on from there");
 }
 
 enum err
 admin_import(const struct admin *admin, int argc, char **argv, int *status)
 {
-	struct wanted wanted;
+	struct wanted wanted = { NULL, NULL };
 	struct wire *wire = NULL;
 	struct table *table;
-	unsigned n = 0;
 	enum err err;
 
 	(void)status;
@@ -378,13 +427,11 @@ admin_import(const struct admin *admin, int argc, char **argv, int *status)
 		wire = wire_new();
 		wire_begin_array(wire, "imports");
 	}
-	err = import_all(admin, &wanted, table, wire, &n);
+	err = import_all(admin, &wanted, table, wire);
 	if (wire != NULL) {
 		wire_end(wire);
 		admin_print(wire);
 	}
 	table_close(table);
-	if (err == ERR_OK && n == 0)
-		return err_set(ERR_USAGE, "no route migrates from or to that");
 	return err;
 }

@@ -179,6 +179,7 @@ struct effect {
 	struct push_report report;
 	char token[TOKEN_SIZE];	/* of a fence that begins or ends, or "" */
 	int64_t now_ms;
+	unsigned n_concerned;	/* routes that it may mean */
 
 	/* what came of it */
 	uint64_t generation;	/* the highest; 0: no row */
@@ -217,9 +218,21 @@ change(struct table_txn *txn, const struct effect *effect,
 		    effect->now_ms);
 	if (effect->report.phase == PUSH_END && effect->token[0] != '\0')
 		return fence_end(txn, route, name, effect->token, NULL);
-	err = row_raise(txn, route, name, sha[0] != '\0' ? sha : NULL,
-	    &generation);
-	return err == ERR_ABSENT ? ERR_OK : err;
+	sha = sha[0] != '\0' ? sha : NULL;
+	err = row_raise(txn, route, name, sha, &generation);
+	if (err != ERR_ABSENT)
+		return err;
+	if (effect->n_concerned > 1)
+		return ERR_OK;
+	/*
+	 * Whoever holds the token is believed that there is such a
+	 * repository, so that it is learnt without a daemon that listens;
+	 * what the primary does not have is dropped when it is compared.
+	 */
+	err = row_learn(txn, route, name, NULL);
+	if (err == ERR_OK)
+		err = row_raise(txn, route, name, sha, &generation);
+	return err == ERR_BUSY ? ERR_OK : err;
 }
 
 static enum err
@@ -326,6 +339,8 @@ take_report(struct push *push, struct gateway_request *request,
 	struct buf body = { 0 };
 	enum err err;
 
+	for (size_t i = 0; i < push->conf->n_routes; i++)
+		effect.n_concerned += concerns(report, &push->conf->routes[i]);
 	strcpy(effect.token, report->token);
 	if (report->phase == PUSH_BEGIN && effect.token[0] == '\0')
 		token_new(effect.token);

@@ -114,8 +114,8 @@ open_repo(const struct question *question)
 {
 	char path[PATH_MAX];
 	struct repo *repo;
-	enum err err = root_find(question->conf->replica.root, question->asked.name,
-	    path, sizeof(path));
+	enum err err = root_find(question->conf->replica.root,
+	    question->asked.name, path, sizeof(path));
 
 	if (err == ERR_OK)
 		err = repo_open(path, &repo);

@@ -167,8 +167,8 @@ print_git(const struct known *known)
 
 	if (known->has_row)
 		printf("  generation %ju, since %s\n",
-		    (uintmax_t)known->row.generation, admin_span(clock_real_s() -
-		    known->row.changed_s, span));
+		    (uintmax_t)known->row.generation,
+		    admin_span(clock_real_s() - known->row.changed_s, span));
 	else
 		printf("  no row yet\n");
 	for (size_t i = 0; known->has_row && i < known->route->n_replicas; i++)
@@ -282,7 +282,8 @@ tell_name(const struct admin *admin, struct table *table,
 		const struct route *route = &admin->conf->routes[i];
 
 		*known = (struct known){ .route = route };
-		if ((only != NULL && only != route) || !admin_is_either(route) ||
+		if ((only != NULL && only != route) ||
+		    !admin_is_either(route) ||
 		    admin_name(route, said, known->name) != ERR_OK)
 			continue;
 		legal = true;

@@ -71,9 +71,10 @@ webconf_check(const struct webconf *webconf)
 	    paths[i] != NULL; i++)
 		if (paths[i][0] != '/' ||
 		    paths[i][strspn(paths[i], PLAIN)] != '\0')
-			return err_set(ERR_CONF, "the path \"%s\" goes into the "
-			    "web server's file, and must start with / and be "
-			    "of letters, digits and /._-+@,= only", paths[i]);
+			return err_set(ERR_CONF, "the path \"%s\" goes into "
+			    "the web server's file, and must start with / and "
+			    "be of letters, digits and /._-+@,= only",
+			    paths[i]);
 	return ERR_OK;
 }
 

@@ -17,10 +17,11 @@ static const char head[] =
     "# lighttpd asks reproute-fcgi for every request below the prefixes of\n"
     "# the configuration's routes, and proxies it to the upstream it names.\n"
     "#\n"
-    "# Printed by \"reproute webconf lighttpd\".  Print it anew, and the script\n"
-    "# with --lua, when upstreams or prefixes change.  Include it behind\n"
-    "# server.modules and whatever else speaks of these prefixes, in lighttpd\n"
-    "# 1.4.60 or newer with mod_magnet (Debian: lighttpd-modules-lua).\n"
+    "# Printed by \"reproute webconf lighttpd\".  Print it anew, and the\n"
+    "# script with --lua, when upstreams or prefixes change.  Include it\n"
+    "# behind server.modules and whatever else speaks of these prefixes, in\n"
+    "# lighttpd 1.4.60 or newer with mod_magnet (Debian:\n"
+    "# lighttpd-modules-lua).\n"
     "\n"
     "# To name a module twice does no harm; the first place counts.\n"
     "server.modules += (\"mod_access\", \"mod_accesslog\", \"mod_alias\",\n"
@@ -29,10 +30,11 @@ static const char head[] =
     "# choose its upstream by a header of its own, past the router.\n"
     "server.modules := (\"mod_magnet\") + server.modules\n"
     "\n"
-    "# := since the site's file may have said otherwise, for the whole server.\n"
+    "# := for the whole server, whatever the site's file said before.\n"
     "# HTTP/2: before 1.4.77 a request's body went to the authorizer and was\n"
-    "# lost (lighttpd's issue 3272), so that pushes hang.  A graceful-shutdown-\n"
-    "# timeout, as Debian's file sets it, would cut off pushes at each reload.\n"
+    "# lost (lighttpd's issue 3272), so that pushes hang.  A time limit for\n"
+    "# graceful shutdown, as in Debian's file, would cut off pushes at each\n"
+    "# reload.\n"
     "server.feature-flags := (\"server.h2proto\" => \"disable\",\n"
     "  \"server.h2c\" => \"disable\")\n"
     "# Paths go on as they came: a name may hold %2F or a double slash, and\n"
@@ -40,28 +42,32 @@ static const char head[] =
     "server.http-parseopts := (\"url-normalize\" => \"disable\")\n";
 
 static const char settings[] =
+    "\n"
     "  # Bodies of any size, streamed, never spooled to disk first.\n"
     "  server.max-request-size = 0\n"
     "  server.stream-request-body = 2\n"
     "  server.stream-response-body = 2\n"
-    "  # A site's list of endings (Debian: ~ and .inc) would hide branches and\n"
-    "  # tags that are called so.\n"
+    "  # A site's list of endings (Debian: ~ and .inc) would hide branches\n"
+    "  # and tags that are called so.\n"
     "  url.access-deny = ()\n"
     "  # A site's own proxy would be asked before the router is.\n"
-    "  proxy.server = ()\n";
+    "  proxy.server = ()\n"
+    "\n";
 
 static const char authorizer[] =
-    "  # No answer in 10 seconds is 504, and one that is gone 503: nothing goes\n"
-    "  # to any upstream without a decision.\n"
+    "\n"
+    "  # No answer in 10 seconds is 504, and no router 503: nothing goes to\n"
+    "  # any upstream without a decision.\n"
     "  fastcgi.server = (\"/\" => ((\"socket\" => \"%s\",\n"
     "    \"mode\" => \"authorizer\", \"check-local\" => \"disable\",\n"
     "    \"connect-timeout\" => 2, \"read-timeout\" => 10)))\n";
 
 static const char feed[] =
-    "  # What the router gave a token (writes) is reported when it is over: it\n"
-    "  # ends fences early.  These requests are not in the site's own access\n"
-    "  # log, which has one line a request.  lighttpd's user must be able to\n"
-    "  # write to this socket.\n"
+    "\n"
+    "  # What the router gave a token (writes) is reported when it is over:\n"
+    "  # that ends fences early.  These requests are not in the site's own\n"
+    "  # access log, since a request has one log.  lighttpd's user must be\n"
+    "  # able to write to this socket.\n"
     "  $REQUEST_HEADER[\"X-Reproute-Token\"] != \"\" {\n"
     "    accesslog.filename = \"|exec %s/reproute feed %s\"\n"
     "    accesslog.format = \"reproute-feed %%{X-Reproute-Token}i %%s %%D "
@@ -70,8 +76,9 @@ static const char feed[] =
 
 static const char script_head[] =
     "-- lighttpd.lua: makes the router's answer the header that chooses the\n"
-    "-- upstream.  Printed by \"reproute webconf lighttpd --lua\".  Runs twice for\n"
-    "-- each request: before the router is asked, and after its answer.\n"
+    "-- upstream.  Printed by \"reproute webconf lighttpd --lua\".  Runs\n"
+    "-- twice for each request: before the router is asked, and after its\n"
+    "-- answer.\n"
     "local r = lighty.r\n"
     "\n"
     "-- Names of the router's answer that lighttpd's part has a proxy for.\n"
@@ -80,9 +87,9 @@ static const char script_head[] =
 static const char script_strip[] =
     "}\n"
     "\n"
-    "-- What only the router may say, in any spelling that a CGI program takes\n"
-    "-- for it; and what registries would build their Location from (lighttpd\n"
-    "-- itself sets X-Forwarded-Host and -Proto).\n"
+    "-- What only the router may say, in any spelling that a CGI program\n"
+    "-- takes for it; and what registries would build their Location from\n"
+    "-- (lighttpd itself sets X-Forwarded-Host and -Proto).\n"
     "local strip = { forwarded = true, [\"x-forwarded-port\"] = true }\n"
     "local outside = {}\n"
     "for name in pairs(r.req_header) do\n"
@@ -117,7 +124,7 @@ static const char script_tail[] =
     "'})\n"
     "else\n"
     "  r.resp_header[\"Content-Type\"] = \"text/plain\"\n"
-    "  r.resp_body.set({\"no upstream can serve this just now: try again\\n\"})\n"
+    "  r.resp_body.set({\"nobody can serve this just now: try again\\n\"})\n"
     "end\n"
     "return 503\n";
 
@@ -171,16 +178,17 @@ put_condition(struct buf *out, const struct conf *conf)
 		put_prefix(out, &conf->routes[i]);
 	}
 	buf_puts(out, ")\" {\n"
-	    "  # That is: below a prefix, however spelt (\"/scm;x/\"), or no "
-	    "UTF-8, which\n"
-	    "  # is the router's to judge: what it does not know is 404.\n");
+	    "  # That is: what is below a prefix, however spelt "
+	    "(\"/scm;x/\"); and what\n"
+	    "  # is no UTF-8, of which the router answers 404 to what it "
+	    "does not know.\n");
 }
 
 static void
 put_push(const struct webconf *webconf, struct buf *out)
 {
-	buf_fmt(out, "\n# The push endpoint: hooks report here, and the router is "
-	    "not asked.\n"
+	buf_fmt(out, "\n"
+	    "# The push endpoint: hooks report here; the router is not asked.\n"
 	    "$HTTP[\"url\"] == \"/reproute/push\" {\n"
 	    "  alias.url = (\"/reproute/push\" => \"%s/reproute-push\")\n"
 	    "  cgi.assign = (\"\" => \"\")\n", webconf->libexec_dir);
@@ -196,8 +204,8 @@ put_authorize(const struct conf *conf, struct buf *out)
 {
 	for (size_t i = 0; i < conf->n_routes; i++)
 		if (conf->routes[i].n_replicas > 0)
-			buf_fmt(out, "  # Route %s says authorize = \"webserver\""
-			    ": auth.require must be in force\n"
+			buf_fmt(out, "\n  # Route %s says authorize = "
+			    "\"webserver\": auth.require must be in force\n"
 			    "  # for %s, since a replica asks nobody who may "
 			    "read.\n", conf->routes[i].name,
 			    conf->routes[i].prefix);
@@ -213,11 +221,12 @@ put_upstream(const struct upstream *upstream, bool first, struct buf *out)
 		return err;
 	if (target.tls)
 		return err_set(ERR_CONF, "upstream %s: lighttpd's mod_proxy "
-		    "speaks no TLS to upstreams: have a TLS client on this host "
-		    "(such as stunnel) take http on a loopback port, and give "
-		    "that as url instead of %s", upstream->name, upstream->url);
-	buf_fmt(out, "  %s$REQUEST_HEADER[\"X-Reproute-Upstream\"] == \"%s\" {\n",
-	    first ? "" : "else ", upstream->name);
+		    "speaks no TLS to upstreams: have a TLS client on this "
+		    "host (such as stunnel) take http on a loopback port, and "
+		    "give that as url instead of %s", upstream->name,
+		    upstream->url);
+	buf_fmt(out, "  %s$REQUEST_HEADER[\"X-Reproute-Upstream\"] == "
+	    "\"%s\" {\n", first ? "" : "else ", upstream->name);
 	/* every raw path starts with "/", however odd its spelling */
 	if (target.path[0] != '\0')
 		buf_fmt(out, "    proxy.header = (\"map-urlpath\" => (\"/\" => "
@@ -234,8 +243,9 @@ put_upstreams(const struct conf *conf, struct buf *out)
 	bool first = true;
 	enum err err = ERR_OK;
 
-	buf_puts(out, "  # One server a name: lighttpd has no standby, and "
-	    "would balance over two.\n");
+	buf_puts(out, "\n"
+	    "  # One server a name: lighttpd has no standby, and would "
+	    "balance over two.\n");
 	for (size_t i = 0; i < conf->n_upstreams && err == ERR_OK; i++) {
 		if (!webconf_uses(conf, &conf->upstreams[i]))
 			continue;

@@ -9,7 +9,7 @@
 #include "conf/err.h"
 
 struct fetch {
-	const char *path;		/* the bare repository, made if absent */
+	const char *path;		/* bare; made if it is absent */
 	const char *origin;		/* http(s)://, file:// or a path */
 	const char *auth_file;		/* netrc(5) form, or NULL */
 	const char *ca_file;		/* or NULL */

@@ -22,11 +22,6 @@
 #define POSTPONE_S 3600
 /* Put off in one transaction. */
 #define BATCH 500
-/*
- * A pass loses so much time on one side, in milliseconds: who has a quick no
- * for one name may have a yes for the next, who swallows requests has not.
- */
-#define MAX_LOST_MS 5000
 
 struct side {
 	const struct conf *conf;
@@ -144,7 +139,11 @@ struct pass {
 	char name[NAME_SIZE];
 };
 
-/* Only of a route that still migrates, and not for ever, is a side asked. */
+/*
+ * Only of a route that still migrates is a side asked, and in a pass only
+ * until stall_ms was lost on it: who has a quick no for one name may have a
+ * yes for the next, who swallows requests has not.
+ */
 static enum err
 find_side(struct table_txn *txn, struct pass *pass, const char *route_name)
 {
@@ -160,7 +159,7 @@ find_side(struct table_txn *txn, struct pass *pass, const char *route_name)
 		return err;
 	pass->side = conf_upstream(pass->conf, placement.upstream);
 	if (pass->side == NULL || pass->lost_ms[pass->side -
-	    pass->conf->upstreams] < MAX_LOST_MS)
+	    pass->conf->upstreams] < pass->conf->sync.stall_ms)
 		pass->route = route;
 	return ERR_OK;
 }

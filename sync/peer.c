@@ -132,6 +132,29 @@ adopt_one(struct table_txn *txn, const char *route, const char *replica,
 	return note_put(txn, &note);
 }
 
+static enum err
+agree(struct table_txn *txn, const struct route *route, const char *replica,
+    uint64_t fingerprint)
+{
+	struct note note;
+	enum err err = note_get(txn, route->name, replica, &note);
+
+	if (err == ERR_OK && note.noted && note.fingerprint != fingerprint)
+		return err_set(ERR_BUSY, "route %s: the table follows another "
+		    "configuration; reload this one", route->name);
+	return err;
+}
+
+enum err
+epochs_agree(struct table_txn *txn, const struct route *route,
+    const struct upstream *replica)
+{
+	enum err err = agree(txn, route, "", route_fingerprint(route));
+
+	return err == ERR_OK ? agree(txn, route, replica->name,
+	    replica_fingerprint(route, replica)) : err;
+}
+
 static bool
 in_force(const struct conf *conf, const struct note *note)
 {

@@ -33,6 +33,15 @@ MUST_USE enum err epochs_adopt(struct table_txn *, const struct conf *,
     unsigned *changed);
 
 /*
+ * ERR_BUSY where the table follows another configuration of this route or
+ * replica than the caller has, until that is read again: two programs that
+ * are told to reload do so one after the other, and what the one compares
+ * by the old must not count by the new.
+ */
+MUST_USE enum err epochs_agree(struct table_txn *, const struct route *,
+    const struct upstream *replica);
+
+/*
  * The epochs for which the rows of a route were last put into the lag index
  * of a replica; when they differ from epochs_get(), it is to be done again.
  */

@@ -18,7 +18,7 @@ enum place_state {
 
 struct placement {
 	char upstream[WORD_SIZE];
-	char reason[WORD_SIZE];	/* of the decision that made it, or "import", "admin" */
+	char reason[WORD_SIZE];	/* the decision's, or "import", "admin" */
 	enum place_state state;
 	bool shared;		/* more than one token wrote under it */
 	char token[TOKEN_SIZE];	/* that made this state; "": none, or several */
@@ -92,11 +92,11 @@ MUST_USE enum err place_orphan(struct table_txn *, const struct conf *,
 
 /* How far the import of one side's catalogue is. */
 struct import {
-	int64_t completed_s;	/* real time of the last complete one; 0: never */
+	int64_t completed_s;	/* real time, the last complete one; 0: never */
 	int64_t started_s;	/* of the one under way; 0: none */
 	uint64_t names;		/* found by the one under way, or the last */
 	uint64_t conflicts;
-	char last[NAME_SIZE];	/* last name of the last page read; "" at the start */
+	char last[NAME_SIZE];	/* name on the last page read; "": the start */
 };
 /* All zero where there is none yet. */
 MUST_USE enum err import_get(struct table_txn *, const struct route *,

@@ -262,20 +262,28 @@ add_ref(git_odb *odb, git_reference *ref, struct refs *refs)
 {
 	const char *name = git_reference_name(ref);
 	git_reference *end = NULL;
+	const git_oid *id = git_reference_target(ref);
 	char oid[GIT_OID_HEXSZ + 1];
-	enum err err;
-	int rc;
+	enum err err = ERR_OK;
+	int valid = 0;
 
-	/* one that leads nowhere is never listed */
-	if ((rc = git_reference_resolve(&end, ref)) == GIT_ENOTFOUND)
-		return ERR_OK;
-	if (rc != 0 || !refs_legal(name) ||
-	    !git_odb_exists(odb, git_reference_target(end))) {
-		git_reference_free(end);
-		return err_set(ERR_ABSENT, "a broken ref");
+	/* only a symbolic one: resolving reads each file once more */
+	if (id == NULL) {
+		int rc = git_reference_resolve(&end, ref);
+
+		/* one that leads nowhere is never listed */
+		if (rc == GIT_ENOTFOUND)
+			return ERR_OK;
+		if (rc == 0)
+			id = git_reference_target(end);
 	}
-	git_oid_tostr(oid, sizeof(oid), git_reference_target(end));
-	err = refs_add(refs, oid, name);
+	if (id == NULL || git_reference_name_is_valid(&valid, name) != 0 ||
+	    !valid || !refs_legal(name) || !git_odb_exists(odb, id)) {
+		err = err_set(ERR_ABSENT, "a broken ref");
+	} else {
+		git_oid_tostr(oid, sizeof(oid), id);
+		err = refs_add(refs, oid, name);
+	}
 	git_reference_free(end);
 	return err;
 }

@@ -299,7 +299,9 @@ row_mark(struct table_txn *txn, const struct route *route, const char *name,
 	if ((err = row_get(txn, route, name, &row)) != ERR_OK)
 		return err;
 	prune(&row, route);
-	err = epochs_get(txn, route, replica, &present);
+	err = epochs_agree(txn, route, replica);
+	if (err == ERR_OK)
+		err = epochs_get(txn, route, replica, &present);
 	if (err != ERR_OK)
 		return err;
 	/* an older comparison that ends late takes nothing from a newer one */

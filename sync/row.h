@@ -49,6 +49,7 @@ MUST_USE enum err row_raise(struct table_txn *, const struct route *,
  * Sets the mark of one replica, as noted before the comparison began.
  * Whoever holds the row's generation and the present epochs stops lagging
  * there; *current tells whether it does.  ERR_ABSENT: the row went away.
+ * ERR_BUSY: see epochs_agree().
  */
 MUST_USE enum err row_mark(struct table_txn *, const struct route *,
     const char *name, const struct upstream *replica, uint64_t generation,

@@ -160,7 +160,7 @@ start(struct child *child, int in, int out, int err_fd)
 	posix_spawn_file_actions_adddup2(&fds, in, STDIN_FILENO);
 	posix_spawn_file_actions_adddup2(&fds, out, STDOUT_FILENO);
 	posix_spawn_file_actions_adddup2(&fds, err_fd, STDERR_FILENO);
-	/* the sockets of libfcgi are not close-on-exec: close whatever is left */
+	/* libfcgi's sockets are not close-on-exec: close whatever is left */
 	if (order->keep_fd != 0)
 		posix_spawn_file_actions_adddup2(&fds, order->keep_fd, 3);
 	posix_spawn_file_actions_addclosefrom_np(&fds,

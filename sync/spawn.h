@@ -17,7 +17,7 @@
 
 struct spawn {
 	const char *const *argv;	/* argv[0] is looked up in PATH */
-	/* "NAME=value" is set, "NAME" is taken away; NULL-terminated, or NULL */
+	/* "NAME=value" is set, "NAME" is taken away; ends in NULL; or NULL */
 	const char *const *env;
 	const char *input;		/* for its stdin, or NULL */
 	size_t input_len;

@@ -19,7 +19,7 @@
 /* The map of a new table, in bytes; it doubles whenever it is full. */
 #define INITIAL_MAP ((size_t)16 << 20)
 /* The map grows no further: some hundred million rows, or a runaway. */
-#define MAX_MAP (SIZE_MAX > UINT32_MAX ? (size_t)(64ULL << 30) : (size_t)1 << 30)
+#define MAX_MAP (SIZE_MAX > UINT32_MAX ? (size_t)(64ULL << 30) : 1UL << 30)
 /* Reading threads of all processes together (LMDB's default is 126). */
 #define MAX_READERS 1024
 /* Changing the map waits for this process's transactions, at most so long. */
@@ -172,14 +172,19 @@ note_map(struct table *table)
 static int
 open_env(struct table *table)
 {
-	int status;
+	int status, fd;
 
 	if ((status = mdb_env_create(&table->env)) != 0)
 		return status;
 	if ((status = mdb_env_set_maxreaders(table->env, MAX_READERS)) != 0 ||
 	    (status = mdb_env_set_maxdbs(table->env, TABLE_DBS + 1)) != 0 ||
 	    (status = mdb_env_open(table->env, table->file, MDB_NOSUBDIR,
-	    0660)) != 0 || (status = fill_tail(table)) != 0)
+	    0660)) != 0)
+		return status;
+	/* of its files, LMDB 0.9 leaves this one open in children */
+	mdb_env_get_fd(table->env, &fd);
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	if ((status = fill_tail(table)) != 0)
 		return status;
 	note_map(table);
 	/* a table that has grown is opened as large as it is */

@@ -16,7 +16,10 @@
  * socket on which nobody listens.  ERR_BUSY: somebody does.
  */
 MUST_USE enum err wake_bind(const char *run_dir, const char *name, int *fd);
-/* One datagram into buf, NUL-terminated; waits so long.  ERR_ABSENT: none came. */
+/*
+ * One datagram into buf, NUL-terminated and cut to size; waits so long.
+ * ERR_ABSENT: none came.
+ */
 MUST_USE enum err wake_receive(int fd, int timeout_ms, char *buf, size_t size);
 
 /*

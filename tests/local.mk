@@ -1,6 +1,8 @@
 # tests/local.mk: one test per module, the fuzzers' corpora, the layers
 check_LIBRARIES += %D%/libtap.a
-%C%_libtap_a_SOURCES = %D%/unit/server.c %D%/unit/server.h \
+%C%_libtap_a_SOURCES = %D%/unit/githost.c %D%/unit/githost.h \
+	%D%/unit/server.c %D%/unit/server.h \
+	%D%/unit/store.c %D%/unit/store.h \
 	%D%/unit/tap.c %D%/unit/tap.h \
 	%D%/unit/world.c %D%/unit/world.h
 LDADD = tests/libtap.a $(DOORS_LIBS) $(FCGI_LIBS) $(LMDB_LIBS) $(GIT2_LIBS) \
@@ -11,6 +13,7 @@ UNIT_TESTS = \
 	%D%/unit/answer_test \
 	%D%/unit/catalogue_test \
 	%D%/unit/choose_test \
+	%D%/unit/clock_test \
 	%D%/unit/conf_test \
 	%D%/unit/converge_test \
 	%D%/unit/crypto_test \
@@ -19,11 +22,15 @@ UNIT_TESTS = \
 	%D%/unit/feed_test \
 	%D%/unit/fence_test \
 	%D%/unit/fetch_test \
-	%D%/unit/gitcmd_test \
 	%D%/unit/form_test \
+	%D%/unit/gitcmd_test \
+	%D%/unit/health_test \
 	%D%/unit/http_test \
-	%D%/unit/log_test \
+	%D%/unit/imports_test \
+	%D%/unit/inbox_test \
+	%D%/unit/lanes_test \
 	%D%/unit/listener_test \
+	%D%/unit/log_test \
 	%D%/unit/look_test \
 	%D%/unit/looks_test \
 	%D%/unit/mem_test \
@@ -32,24 +39,27 @@ UNIT_TESTS = \
 	%D%/unit/peer_test \
 	%D%/unit/place_test \
 	%D%/unit/probe_test \
+	%D%/unit/program_test \
 	%D%/unit/proof_test \
 	%D%/unit/pulse_test \
 	%D%/unit/queue_test \
 	%D%/unit/refs_test \
 	%D%/unit/repo_test \
-	%D%/unit/root_test \
 	%D%/unit/request_test \
+	%D%/unit/root_test \
 	%D%/unit/row_test \
 	%D%/unit/rules_test \
 	%D%/unit/spawn_test \
+	%D%/unit/table_kill_test \
 	%D%/unit/table_test \
-	%D%/unit/tidy_test \
 	%D%/unit/target_test \
+	%D%/unit/tidy_test \
 	%D%/unit/token_test \
 	%D%/unit/view_test \
 	%D%/unit/wake_test \
 	%D%/unit/webconf_test \
 	%D%/unit/wire_test \
+	%D%/unit/work_test \
 	%D%/unit/writer_test
 
 # Each fuzzer is LLVMFuzzerTestOneInput(); with main.c it runs its corpus.

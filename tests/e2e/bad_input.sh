@@ -64,7 +64,7 @@ for header in 'X-Reproute-Upstream: new' 'X-Reproute-Token: 00112233445566778899
 	like "$(routed_since "$from")" 'upstream=replica[12] reason=replica' \
 		"$header: ignored"
 done
-like "$(curl -s -o /dev/null -D - -X POST -H 'Forwarded: host=evil.test' \
+like "$(curl -s -o /dev/null -D - -d '' -H 'Forwarded: host=evil.test' \
 	-H 'X-Forwarded-Host: evil.test' "$FRONT/v2/team/x/blobs/uploads/")" \
 	"Location: ($FRONT)?/v2/" "an upload's Location names the front"
 
@@ -109,7 +109,7 @@ done <<-EOF
 	405 /projects/team/repos/app/fetch/
 	404 /nonsense
 EOF
-is "$(front_status -X POST "$replica/projects/team/repos/app/fetch/")" 401 \
+is "$(front_status -d '' "$replica/projects/team/repos/app/fetch/")" 401 \
 	"fetch without a token: 401"
 is "$(front_status -X POST -H "Authorization: Bearer $(cat "$STAGE/token")" \
 	-d nonsense "$replica/projects/team/repos/app/fetch/")" 400 \

@@ -68,7 +68,7 @@ is "$(git ls-remote "$url" refs/heads/main | cut -f1)" \
 # the router killed: no decision; then back, with every mark seen anew
 stage_stop router KILL
 fails "no router: lighttpd refuses" git ls-remote "$url"
-like "$(front_status -X POST "$FRONT/v2/team/x/blobs/uploads/")" '^50[0-9]$' \
+like "$(front_status -d "" "$FRONT/v2/team/x/blobs/uploads/")" '^50[0-9]$' \
 	"and never crosses sides"
 ok "the router starts again" stage_router
 eventually 30 "and reads are served by replicas" real_like '^replica'

@@ -21,9 +21,9 @@ auth="Authorization: Bearer $token"
 json='Content-Type: application/json'
 
 # the answer's errors are JSON, and name what is wrong
-report 401 "no token" -X POST "$push?project=team&repo=app"
+report 401 "no token" -d '' "$push?project=team&repo=app"
 like "$(cat answer)" '^\{"error":\{"code":"[^"]+","message":"[^"]+"\}\}$' "in JSON"
-report 401 "a wrong token" -X POST -H 'Authorization: Bearer nonsense' "$push"
+report 401 "a wrong token" -d '' -H 'Authorization: Bearer nonsense' "$push"
 report 405 "GET" -H "$auth" "$push"
 report 400 "nothing reported" -X POST -H "$auth" -H "$json" -d '{}' "$push"
 report 400 "half JSON" -X POST -H "$auth" -H "$json" -d '{"project":' "$push"
@@ -35,7 +35,7 @@ report 400 "a registry's route" -X POST -H "$auth" -H "$json" \
 	-d '{"route":"registry","repository":"team/app","phase":"end"}' "$push"
 report 400 "an illegal name" -X POST -H "$auth" -H "$json" \
 	-d '{"route":"git","repository":"../etc/passwd","phase":"end"}' "$push"
-report 400 "an illegal commit" -X POST -H "$auth" \
+report 400 "an illegal commit" -d '' -H "$auth" \
 	"$push?project=team&repo=app&sha1=HEAD"
 report 415 "another content type" -X POST -H "$auth" -H 'Content-Type: text/xml' \
 	-d '<a/>' "$push"
@@ -45,12 +45,12 @@ report 413 "a body too large" -X POST -H "$auth" -H "$json" \
 
 # the seed's form
 sha=0123456789012345678901234567890123456789
-report 200 "an unknown repository" -X POST -H "$auth" \
+report 200 "an unknown repository" -d '' -H "$auth" \
 	"$push?project=team&repo=nothing&sha1=$sha"
 stage_repository team/app
 git init -q work && cd work && git commit -q --allow-empty -m one
 git push -q "$repository" main
-report 200 "the seed's query" -X POST -H "$auth" \
+report 200 "the seed's query" -d '' -H "$auth" \
 	"$push?project=team&repo=app&sha1=$(git rev-parse HEAD)"
 like "$(cat "$STAGE/answer")" '^\{"repository":"team/app","generation":[0-9]+,"fenced":false\}$' \
 	"answers what it did"

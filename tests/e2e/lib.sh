@@ -25,25 +25,28 @@ result() {
 	fi
 }
 
-# ok NAME COMMAND...: it succeeds.
+# The last command and what it printed.
+show() { { printf '%s\n' "$*"; tail -n 20 "$STAGE/output"; } | sed 's/^/# /'; }
+
+# ok NAME COMMAND...: it succeeds; in this shell, so that it may set variables.
 ok() {
-	local name=$1 output
+	local name=$1
 	shift
-	if output=$("$@" 2>&1); then
+	if "$@" > "$STAGE/output" 2>&1 </dev/null; then
 		result 0 "$name"
 	else
 		result 1 "$name"
-		printf '%s\n' "$*" "$output" | tail -n 20 | sed 's/^/# /'
+		show "$@"
 	fi
 }
 
 # fails NAME COMMAND...: it does not.
 fails() {
-	local name=$1 output
+	local name=$1
 	shift
-	if output=$("$@" 2>&1); then
+	if "$@" > "$STAGE/output" 2>&1 </dev/null; then
 		result 1 "$name"
-		printf '%s\n' "$*" "$output" | tail -n 20 | sed 's/^/# /'
+		show "$@"
 	else
 		result 0 "$name"
 	fi

@@ -18,7 +18,7 @@ ok "the router starts" stage_router
 ok "the front starts" stage_front
 once() { "$STAGE_BIN/reproute-syncd" --once; }
 report() {
-	curl -sf -X POST -H "Authorization: Bearer $(cat "$STAGE/token")" \
+	curl -sf -d "" -H "Authorization: Bearer $(cat "$STAGE/token")" \
 		"$FRONT/reproute/push?project=team&repo=$1&sha1=$2"
 }
 

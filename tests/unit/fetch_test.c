@@ -135,7 +135,8 @@ fetch(const char *path, const char *origin, const char *head,
  * HEAD first; other symbolic refs are advertised as what they lead to, and
  * "ref: X HEAD" is told of what is listed.
  */
-#define ADVERTISED "git ls-remote --symref '%s' | grep -v '^ref: .*refs/.*refs/'"
+#define ADVERTISED \
+	"git ls-remote --symref '%s' | grep -v '^ref: .*refs/.*refs/'"
 
 static void
 check_same(const char *origin, const char *copy, const char *claim)
@@ -196,7 +197,8 @@ test_formats(void)
 	tap_int(fetch(copy, two, "refs/heads/main", "sha256"), ERR_OK,
 	    "its origin is made anew in the other");
 	check_same(two, copy, "is the second");
-	tap_int(fetch(copy, one, "refs/heads/main", "sha1"), ERR_OK, "and back");
+	tap_int(fetch(copy, one, "refs/heads/main", "sha1"), ERR_OK,
+	    "and back");
 	check_same(one, copy, "is the first again");
 	left = say("ls -d '%s'.* | tr '\\n' ' '", copy);
 	tap_ok(strstr(left, "-new") == NULL && strstr(left, "-old") == NULL,

@@ -1,6 +1,5 @@
 /* health_test.c: down after so many silences, back with a new epoch */
 /* SPDX-License-Identifier: ISC */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,59 +113,19 @@ check(const struct step *step, struct http *http)
 	    "%s: no other epoch", step->claim);
 }
 
-/* Holds the table's lock, and says so. */
-struct holder {
-	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t news;
-	bool holds, enough;
-};
-
-static enum err
-hold(struct table_txn *txn, void *arg)
-{
-	struct holder *holder = arg;
-
-	(void)txn;
-	pthread_mutex_lock(&holder->lock);
-	holder->holds = true;
-	pthread_cond_broadcast(&holder->news);
-	while (!holder->enough)
-		pthread_cond_wait(&holder->news, &holder->lock);
-	pthread_mutex_unlock(&holder->lock);
-	return ERR_OK;
-}
-
-static void *
-hold_table(void *arg)
-{
-	(void)!table_write(world.table, hold, arg);
-	return NULL;
-}
-
 /* A check that wrote would wait for the lock for ever. */
 static void
 only_changes(struct http *http)
 {
 	static const struct step quiet = { .claim = "quiet" };
-	struct holder holder = { .lock = PTHREAD_MUTEX_INITIALIZER,
-		.news = PTHREAD_COND_INITIALIZER };
 	bool up = false;
 
 	host.event_arg = (void *)&quiet;
-	pthread_create(&holder.thread, NULL, hold_table, &holder);
-	pthread_mutex_lock(&holder.lock);
-	while (!holder.holds)
-		pthread_cond_wait(&holder.news, &holder.lock);
-	pthread_mutex_unlock(&holder.lock);
+	world_hold(&world);
 	tap_int(health_check(world.table, http, &world.conf, world.two, &up),
 	    ERR_OK, "no news: no write, as the table's lock is taken");
 	tap_ok(up, "and it is up");
-	pthread_mutex_lock(&holder.lock);
-	holder.enough = true;
-	pthread_cond_broadcast(&holder.news);
-	pthread_mutex_unlock(&holder.lock);
-	pthread_join(holder.thread, NULL);
+	world_release(&world);
 }
 
 static void

@@ -23,6 +23,7 @@ static struct world world;
 static struct registry {
 	const char *path;
 	atomic_uint status;	/* of everything; 0: 200, or what tags say */
+	atomic_bool silent;	/* swallows what is asked of tags */
 	atomic_uint catalogues, tags;
 	char last[64];		/* the last query of a catalogue */
 } old = { .path = "/old/v2/" }, new = { .path = "/new/v2/" };
@@ -50,6 +51,7 @@ answer(void *arg, const struct server_request *request,
 		/* a repository whose name says the status of its tags */
 		side->tags++;
 		reply->status = status;
+		reply->silent = side->silent;
 	}
 	if (side->status != 0)
 		reply->status = side->status;
@@ -286,6 +288,31 @@ one_side_away(void)
 	tap_str(see_settled(&there), there.want, "the other side is not");
 }
 
+/* One that swallows requests costs one of them, or two, in a pass. */
+static void
+one_side_silent(void)
+{
+	struct settling settling = { NULL, NULL, "new", 1, "new put off" };
+	char name[32];
+
+	world.conf.sync.stall_ms = 1000;
+	new.silent = true;
+	new.tags = 0;
+	for (int i = 0; i < 5; i++) {
+		snprintf(name, sizeof(name), "s404/silent%d", i);
+		settling.name = name;
+		must(table_write(world.table, place, &settling));
+	}
+	imports_once(&world.conf, world.table);
+	tap_ok(new.tags == 1 || new.tags == 2, "asked %u times, not five",
+	    new.tags);
+	for (int i = 0; i < 5; i++) {
+		snprintf(name, sizeof(name), "s404/silent%d", i);
+		tap_str(see_settled(&settling), settling.want, "%s", name);
+	}
+	new.silent = false;
+}
+
 /* In the end, as its threads never do. */
 static void
 for_ever(void)
@@ -324,6 +351,7 @@ main(void)
 	set_import(world.images->to, 1, false);
 	settle();
 	one_side_away();
+	one_side_silent();
 	for_ever();
 	return tap_done();
 }

@@ -339,7 +339,8 @@ find_expired(struct table_txn *txn, void *arg)
 static void
 test_expiry(struct table *table)
 {
-	struct expiry expiry = { .now_s = clock_real_s() + PROVISIONAL_S - 100 };
+	int64_t now_s = clock_real_s();
+	struct expiry expiry = { .now_s = now_s + PROVISIONAL_S - 100 };
 
 	tap_int(table_read(table, find_expired, &expiry), ERR_ABSENT,
 	    "nothing to expire");

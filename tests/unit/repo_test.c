@@ -317,6 +317,78 @@ test_new_packs(void)
 	free(path);
 }
 
+/* The digest of a repository whose only branch is at oid. */
+static void
+digest_at(const char *oid, struct refs_digest *out)
+{
+	struct refs *refs = refs_new();
+
+	if (refs_head(refs, NULL, "refs/heads/main") != ERR_OK ||
+	    refs_add(refs, oid, "refs/heads/main") != ERR_OK ||
+	    refs_end(refs, "sha1", out) != ERR_OK)
+		tap_ok(false, "a digest of %s: %s", oid, err_text());
+}
+
+#define MOVES 80
+/* Far more than fit into the time that the moves take. */
+#define MAX_LOOKS 100000
+
+/* Which of the digests is it?  -1: none. */
+static int
+index_of(struct refs_digest *digests, const char *path)
+{
+	struct refs_digest digest = { 0 };
+	struct repo *repo = NULL;
+
+	if (repo_open(path, &repo) != ERR_OK ||
+	    repo_refs(repo, &digest) != ERR_OK)
+		digest.digest[0] = '\0';
+	repo_close(repo);
+	for (int i = 0; i < MOVES; i++)
+		if (strcmp(digests[i].digest, digest.digest) == 0)
+			return i;
+	return -1;
+}
+
+/* libgit2 alone shows the old value of a ref that is just being packed. */
+static void
+test_packing(void)
+{
+	char *path = mem_fmt("%s/packing.git", tap_dir());
+	char *init = mem_fmt("git init -q --bare '%s'", path);
+	struct refs_digest *digests = mem_array(MOVES, sizeof(*digests));
+	int back = 0, lost = 0, last = 0, at;
+	char oid[100];
+	FILE *moves;
+
+	tap_ok(system(init) == 0 && shell(path, "for i in $(seq 80); do"
+	    " commit $i; done >moves; set -- $(cat moves);"
+	    "git update-ref refs/heads/main $1"), "a branch to move");
+	free(init);
+	init = mem_fmt("cat '%s/moves'", path);
+	moves = popen(init, "r");
+	for (int i = 0; i < MOVES && fscanf(moves, "%99s", oid) == 1; i++)
+		digest_at(oid, &digests[i]);
+	pclose(moves);
+	free(init);
+	init = mem_fmt("cd '%s' && for c in $(cat moves); do"
+	    " git update-ref refs/heads/main $c; git pack-refs --all; done",
+	    path);
+	moves = popen(init, "r");
+	for (int i = 0; i < MAX_LOOKS && last < MOVES - 1; i++) {
+		at = index_of(digests, path);
+		lost += at < 0;
+		back += at >= 0 && at < last;
+		last = at > last ? at : last;
+	}
+	pclose(moves);
+	tap_int(lost, 0, "a ref is never lost while it is packed");
+	tap_int(back, 0, "nor older than it was");
+	free(digests);
+	free(init);
+	free(path);
+}
+
 static void
 test_open(void)
 {
@@ -356,6 +428,7 @@ main(void)
 	test_commits("sha1");
 	test_commits("sha256");
 	test_new_packs();
+	test_packing();
 	test_open();
 	return tap_done();
 }

@@ -459,6 +459,36 @@ damage(struct table_txn *txn, void *arg)
 	return err;
 }
 
+/* One program was told to reload, the other compares by the old still. */
+static enum err
+mark_by_old(struct table_txn *txn, void *arg)
+{
+	struct conf newer = world.conf;
+	struct route routes[3];
+	struct epochs epochs;
+	unsigned changed;
+	bool current;
+	enum err err;
+
+	(void)arg;
+	memcpy(routes, world.routes, sizeof(routes));
+	routes[0].fold_case = !routes[0].fold_case;
+	newer.routes = routes;
+	if ((err = epochs_adopt(txn, &newer, &changed)) != ERR_OK ||
+	    (err = epochs_get(txn, world.code, world.one, &epochs)) != ERR_OK)
+		return err;
+	return row_mark(txn, world.code, "p/old", world.one, 1, &epochs,
+	    &current);
+}
+
+static void
+test_other_configuration(void)
+{
+	world_learn(&world, world.code, "p/old");
+	tap_int(table_write(world.table, mark_by_old, NULL), ERR_BUSY,
+	    "no mark by a configuration that the table does not follow");
+}
+
 int
 main(void)
 {
@@ -486,6 +516,7 @@ main(void)
 	    "a row is damaged");
 	for (int i = 0; i < 5; i++)
 		tap_int(seen[i], hurt[i], "damage %d is told", i);
+	test_other_configuration();
 	world_close(&world);
 	return tap_done();
 }

@@ -68,8 +68,8 @@ static const struct {
 	{ "one that refuses to end is killed",
 	    SH("trap '' TERM; while :; do sleep 60; done"), NULL, NULL, 200,
 	    ERR_PEER, "", "no sign of life" },
-	{ "output keeps it alive", SH("for i in 1 2 3 4 5 6 7 8 9; do sleep 0.15;"
-	    " echo $i >&2; done"), NULL, NULL, 1000, ERR_OK, "", NULL },
+	{ "output keeps it alive", SH("for i in 1 2 3 4 5 6 7 8 9; do"
+	    " sleep 0.15; echo $i >&2; done"), NULL, NULL, 1000, ERR_OK, "", NULL },
 	{ "signals are as at the start",
 	    SH("kill -PIPE $$; echo survived"), NULL, NULL, LONG_MS, ERR_PEER,
 	    "", "killed by signal 13" },
@@ -129,7 +129,10 @@ living(pid_t group)
 static void
 test_group(void)
 {
-	static const struct { const char *claim, *script; enum err err; } one[] = {
+	static const struct {
+		const char *claim, *script;
+		enum err err;
+	} one[] = {
 		{ "a grandchild that holds the pipes does not delay the end",
 		    "echo $$; sleep 60 & exit 0", ERR_OK },
 		{ "a stalled group ends whole",
@@ -278,7 +281,8 @@ test_threads(void)
 		void *wrong;
 
 		pthread_join(threads[i], &wrong);
-		tap_int((intptr_t)wrong, 0, "thread %zu has its own children", i);
+		tap_int((intptr_t)wrong, 0, "thread %zu has its own children",
+		    i);
 	}
 }
 

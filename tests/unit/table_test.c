@@ -1,8 +1,7 @@
-/* table_test.c: storage: transactions, growth, crashes, neighbours, damage */
+/* table_test.c: storage: transactions, growth, threads, damage, rights */
 /* SPDX-License-Identifier: ISC */
 #include "sync/table.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <lmdb.h>
 #include <pthread.h>
@@ -13,111 +12,30 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "conf/mem.h"
+#include "tests/unit/store.h"
 #include "tests/unit/tap.h"
 
-/* The size of the file after which a new table's map has grown. */
-#define FIRST_MAP (16UL << 20)
-#define BIG 4000
-/* Keys that one transaction of the crash test sets. */
-#define CRASH_KEYS 10
-#define CRASH_ROUNDS 20
-#define SHARED_ROUNDS 150
-
-static struct table_bytes
-bytes(const char *text)
+/* Open files of a table that a program started by this one would have. */
+static int
+inherited(void)
 {
-	return (struct table_bytes){ text, strlen(text) };
-}
+	char path[32], file[256];
+	int n = 0;
 
-static char *
-new_dir(const char *name)
-{
-	char *dir = mem_fmt("%s/%s", tap_dir(), name);
+	for (int fd = 3; fd < 100; fd++) {
+		ssize_t len;
 
-	mkdir(dir, 0770);
-	return dir;
-}
-
-static struct table *
-open_new(const char *dir)
-{
-	struct table *table = NULL;
-
-	if (table_open(dir, true, &table) != ERR_OK) {
-		printf("Bail out! %s\n", err_text());
-		exit(1);
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		if ((len = readlink(path, file, sizeof(file) - 1)) == -1)
+			continue;
+		file[len] = '\0';
+		n += strstr(file, TABLE_FILE) != NULL &&
+		    (fcntl(fd, F_GETFD) & FD_CLOEXEC) == 0;
 	}
-	return table;
-}
-
-/* One entry put, read or counted, for tests in which that is enough. */
-struct entry {
-	enum table_db db;
-	const char *key;
-	const char *value;
-	char got[64];
-	size_t count;
-};
-
-static enum err
-put_entry(struct table_txn *txn, void *arg)
-{
-	struct entry *entry = arg;
-
-	return table_put(txn, entry->db, bytes(entry->key),
-	    bytes(entry->value));
-}
-
-static enum err
-get_entry(struct table_txn *txn, void *arg)
-{
-	struct entry *entry = arg;
-	struct table_bytes value;
-	enum err err = table_get(txn, entry->db, bytes(entry->key), &value);
-
-	if (err == ERR_OK)
-		snprintf(entry->got, sizeof(entry->got), "%.*s",
-		    (int)value.len, (const char *)value.data);
-	return err;
-}
-
-static enum err
-count_entries(struct table_txn *txn, void *arg)
-{
-	struct entry *entry = arg;
-
-	return table_count(txn, entry->db, &entry->count);
-}
-
-static enum err
-put(struct table *table, enum table_db db, const char *key, const char *value)
-{
-	struct entry entry = { .db = db, .key = key, .value = value };
-
-	return table_write(table, put_entry, &entry);
-}
-
-static const char *
-get(struct table *table, enum table_db db, const char *key)
-{
-	static struct entry entry;
-
-	entry = (struct entry){ .db = db, .key = key };
-	return table_read(table, get_entry, &entry) == ERR_OK ? entry.got :
-	    NULL;
-}
-
-static size_t
-count(struct table *table, enum table_db db)
-{
-	struct entry entry = { .db = db };
-
-	return table_read(table, count_entries, &entry) == ERR_OK ?
-	    entry.count : SIZE_MAX;
+	return n;
 }
 
 static void
@@ -138,6 +56,7 @@ test_open(void)
 	tap_ok(strstr(err_text(), "install -d") != NULL,
 	    "and the cure is said: %s", err_text());
 	tap_int(table_open(dir, true, &table), ERR_OK, "a table is made");
+	tap_int(inherited(), 0, "no child has its files");
 	table_close(table);
 	tap_ok(stat(file, &status) == 0 && (status.st_mode & 07777) == 0660,
 	    "the file has mode 0660");
@@ -297,57 +216,6 @@ test_seek(void)
 	free(dir);
 }
 
-struct bulk {
-	unsigned from, to;
-	unsigned runs;
-	unsigned good;
-};
-
-static void
-bulk_entry(unsigned i, char key[16], uint8_t value[BIG])
-{
-	snprintf(key, 16, "k%08u", i);
-	memset(value, (int)(i & 0xff), BIG);
-}
-
-static enum err
-put_bulk(struct table_txn *txn, void *arg)
-{
-	struct bulk *bulk = arg;
-	uint8_t value[BIG];
-	char key[16];
-	enum err err = ERR_OK;
-
-	bulk->runs++;
-	for (unsigned i = bulk->from; i < bulk->to && err == ERR_OK; i++) {
-		bulk_entry(i, key, value);
-		err = table_put(txn, TABLE_ROWS, bytes(key),
-		    (struct table_bytes){ value, BIG });
-	}
-	return err;
-}
-
-static enum err
-check_bulk(struct table_txn *txn, void *arg)
-{
-	struct bulk *bulk = arg;
-	struct table_bytes found;
-	uint8_t value[BIG];
-	char key[16];
-
-	bulk->good = 0;
-	for (unsigned i = bulk->from; i < bulk->to; i++) {
-		bulk_entry(i, key, value);
-		if (table_get(txn, TABLE_ROWS, bytes(key), &found) == ERR_OK &&
-		    found.len == BIG && memcmp(found.data, value, BIG) == 0)
-			bulk->good++;
-	}
-	return ERR_OK;
-}
-
-/* 4000 bytes take a page and more: these pass the first map. */
-#define BULK (unsigned)(FIRST_MAP / 4096 + 1000)
-
 static void
 test_growth(void)
 {
@@ -377,57 +245,22 @@ test_growth(void)
 	free(dir);
 }
 
-/* Starts this program again as the child that the arguments say. */
-static pid_t
-start(int out, const char *what, const char *dir)
-{
-	pid_t pid = fork();
-
-	if (pid != 0)
-		return pid;
-	if (out != -1)
-		dup2(out, STDOUT_FILENO);
-	execl("/proc/self/exe", "table_test", what, dir, NULL);
-	_exit(127);
-}
-
-static int
-finish(pid_t pid)
-{
-	int status = -1;
-
-	while (waitpid(pid, &status, 0) == -1 && errno == EINTR)
-		;
-	return status;
-}
-
-static void
-test_growth_elsewhere(void)
-{
-	char *dir = new_dir("elsewhere");
-	struct table *table = open_new(dir);
-	struct bulk bulk = { .to = BULK };
-
-	tap_int(finish(start(-1, "bulk", dir)), 0,
-	    "another process makes the map grow");
-	tap_int(table_read(table, check_bulk, &bulk), ERR_OK,
-	    "this one reads on");
-	tap_int(bulk.good, BULK, "all of it");
-	tap_int(finish(start(-1, "more", dir)), 0, "and once more");
-	tap_int(put(table, TABLE_ROWS, "k", "v"), ERR_OK,
-	    "this one writes on");
-	bulk = (struct bulk){ .from = BULK, .to = 3 * BULK };
-	tap_int(table_read(table, check_bulk, &bulk), ERR_OK, "and reads");
-	tap_int(bulk.good, 2 * BULK, "all of it");
-	table_close(table);
-	free(dir);
-}
-
 struct crowd {
 	struct table *table;
 	atomic_bool stop;
 	_Atomic unsigned reads, bad;
 };
+
+static enum err
+read_one(struct table_txn *txn, void *good)
+{
+	struct table_bytes value;
+	enum err err = table_get(txn, TABLE_LAG, bytes("k"), &value);
+
+	*(bool *)good = err == ERR_OK && value.len == 1 &&
+	    memcmp(value.data, "v", 1) == 0;
+	return err;
+}
 
 static void *
 read_for_ever(void *arg)
@@ -435,10 +268,10 @@ read_for_ever(void *arg)
 	struct crowd *crowd = arg;
 
 	while (!crowd->stop) {
-		struct entry entry = { .db = TABLE_LAG, .key = "k" };
+		bool good = false;
 
-		if (table_read(crowd->table, get_entry, &entry) != ERR_OK ||
-		    strcmp(entry.got, "v") != 0)
+		if (table_read(crowd->table, read_one, &good) != ERR_OK ||
+		    !good)
 			crowd->bad++;
 		crowd->reads++;
 	}
@@ -474,211 +307,6 @@ test_threads(void)
 	tap_int(crowd.bad, 0, "and never wrongly");
 	tap_int(size.readers, 1, "only this thread holds a slot afterwards");
 	table_close(crowd.table);
-	free(dir);
-}
-
-static enum err
-set_all(struct table_txn *txn, void *arg)
-{
-	enum err err = ERR_OK;
-	char key[16];
-
-	for (int i = 0; i < CRASH_KEYS && err == ERR_OK; i++) {
-		snprintf(key, sizeof(key), "key%d", i);
-		err = table_put(txn, TABLE_ROWS, bytes(key),
-		    (struct table_bytes){ arg, sizeof(unsigned) });
-	}
-	return err;
-}
-
-/* *arg becomes the number that all keys hold, or UINT_MAX. */
-static enum err
-get_all(struct table_txn *txn, void *arg)
-{
-	unsigned all = 0;
-	char key[16];
-
-	for (int i = 0; i < CRASH_KEYS; i++) {
-		struct table_bytes value;
-		unsigned one = 0;
-		enum err err;
-
-		snprintf(key, sizeof(key), "key%d", i);
-		err = table_get(txn, TABLE_ROWS, bytes(key), &value);
-		if (err == ERR_OK)
-			memcpy(&one, value.data, sizeof(one));
-		else if (err != ERR_ABSENT)
-			return err;
-		if (i > 0 && one != all)
-			one = (unsigned)-1;
-		all = one;
-	}
-	*(unsigned *)arg = all;
-	return ERR_OK;
-}
-
-/* The child of test_crash(): sets all keys to 1, 2, ..., telling each. */
-static int
-write_for_ever(struct table *table)
-{
-	unsigned n;
-
-	if (table_read(table, get_all, &n) != ERR_OK)
-		return 1;
-	for (;;) {
-		n++;
-		if (table_write(table, set_all, &n) != ERR_OK)
-			return 1;
-		if (write(STDOUT_FILENO, &n, sizeof(n)) != sizeof(n))
-			return 1;
-	}
-}
-
-/* Kills a child that writes after that many numbers; the last it told. */
-static unsigned
-crash_once(const char *dir, unsigned numbers, unsigned delay_us)
-{
-	unsigned n, told = 0;
-	int pipes[2], status;
-	pid_t pid;
-
-	if (pipe2(pipes, O_CLOEXEC) == -1)
-		return 0;
-	pid = start(pipes[1], "crash", dir);
-	close(pipes[1]);
-	while (read(pipes[0], &n, sizeof(n)) == sizeof(n)) {
-		told = n;
-		if (numbers-- == 0) {
-			usleep(delay_us);
-			kill(pid, SIGKILL);
-		}
-	}
-	close(pipes[0]);
-	status = finish(pid);
-	return WIFSIGNALED(status) ? told : 0;
-}
-
-static void
-test_crash(void)
-{
-	char *dir = new_dir("crash");
-	unsigned killed = 0, lost = 0, torn = 0;
-
-	table_close(open_new(dir));
-	srand(1);
-	for (int i = 0; i < CRASH_ROUNDS; i++) {
-		unsigned told = crash_once(dir, (unsigned)rand() % 20,
-		    (unsigned)rand() % 500);
-		struct table *table = open_new(dir);
-		unsigned n = 0;
-
-		killed += told > 0;
-		if (table_read(table, get_all, &n) != ERR_OK || n < told)
-			lost++;
-		torn += n == (unsigned)-1;
-		table_close(table);
-	}
-	tap_int(killed, CRASH_ROUNDS, "writers are killed");
-	tap_int(lost, 0, "nothing that they told is lost");
-	tap_int(torn, 0, "no transaction is torn");
-	free(dir);
-}
-
-/* Killed while they hold a reader slot, or the writers' lock. */
-static enum err
-tell_and_wait(struct table_txn *txn, void *arg)
-{
-	(void)txn;
-	(void)arg;
-	if (write(STDOUT_FILENO, "x", 1) == 1)
-		pause();
-	return ERR_OK;
-}
-
-static bool
-kill_in(const char *what, const char *dir)
-{
-	int pipes[2];
-	bool told;
-	char byte;
-	pid_t pid;
-
-	if (pipe2(pipes, O_CLOEXEC) == -1)
-		return false;
-	pid = start(pipes[1], what, dir);
-	close(pipes[1]);
-	told = read(pipes[0], &byte, 1) == 1;
-	kill(pid, SIGKILL);
-	close(pipes[0]);
-	return WIFSIGNALED(finish(pid)) && told;
-}
-
-static void
-test_dead(void)
-{
-	char *dir = new_dir("dead");
-	struct table *table = open_new(dir);
-	struct table_size size = { 0 };
-
-	tap_ok(kill_in("read", dir), "one is killed while it reads");
-	tap_int(table_measure(table, &size), ERR_OK, "it is measured");
-	tap_int(size.readers, 2, "its slot is taken, beside our own");
-	tap_int(table_clear_readers(table), 1, "and cleared");
-	tap_int(table_measure(table, &size), ERR_OK, "it is measured again");
-	tap_int(size.readers, 1, "only ours is taken");
-	tap_ok(kill_in("write", dir), "one is killed while it writes");
-	tap_int(put(table, TABLE_ROWS, "k", "v"), ERR_OK,
-	    "the next one writes");
-	tap_ok(kill_in("read", dir), "one more is killed while it reads");
-	tap_int(finish(start(-1, "open", dir)), 0, "somebody opens the table");
-	tap_int(table_measure(table, &size), ERR_OK, "it is measured again");
-	tap_int(size.readers, 1, "which cleared that slot, too");
-	table_close(table);
-	free(dir);
-}
-
-static enum err
-add_one(struct table_txn *txn, void *arg)
-{
-	struct table_bytes value;
-	unsigned n = 0;
-	enum err err = table_get(txn, TABLE_ROWS, bytes("sum"), &value);
-
-	(void)arg;
-	if (err == ERR_OK)
-		memcpy(&n, value.data, sizeof(n));
-	else if (err != ERR_ABSENT)
-		return err;
-	n++;
-	return table_put(txn, TABLE_ROWS, bytes("sum"),
-	    (struct table_bytes){ &n, sizeof(n) });
-}
-
-static enum err
-get_sum(struct table_txn *txn, void *arg)
-{
-	struct table_bytes value;
-	enum err err = table_get(txn, TABLE_ROWS, bytes("sum"), &value);
-
-	if (err == ERR_OK)
-		memcpy(arg, value.data, sizeof(unsigned));
-	return err;
-}
-
-static void
-test_two_writers(void)
-{
-	char *dir = new_dir("writers");
-	pid_t one = start(-1, "add", dir), other = start(-1, "add", dir);
-	struct table *table;
-	unsigned sum = 0;
-
-	tap_int(finish(one), 0, "a process makes the table and adds");
-	tap_int(finish(other), 0, "another one does the same");
-	table = open_new(dir);
-	tap_int(table_read(table, get_sum, &sum), ERR_OK, "the sum is there");
-	tap_int(sum, 2 * SHARED_ROUNDS, "and none was lost");
-	table_close(table);
 	free(dir);
 }
 
@@ -839,49 +467,15 @@ test_rights(void)
 	free(file);
 }
 
-/* The children. */
-static int
-child(const char *what, const char *dir)
-{
-	struct table *table = open_new(dir);
-	struct bulk bulk = { .to = BULK };
-	enum err err = ERR_USAGE;
-
-	if (strcmp(what, "crash") == 0)
-		return write_for_ever(table);
-	if (strcmp(what, "more") == 0)
-		bulk = (struct bulk){ .from = BULK, .to = 3 * BULK };
-	if (strcmp(what, "bulk") == 0 || strcmp(what, "more") == 0)
-		err = table_write(table, put_bulk, &bulk);
-	if (strcmp(what, "read") == 0)
-		err = table_read(table, tell_and_wait, NULL);
-	if (strcmp(what, "write") == 0)
-		err = table_write(table, tell_and_wait, NULL);
-	if (strcmp(what, "open") == 0)
-		err = ERR_OK;
-	if (strcmp(what, "add") == 0)
-		for (int i = 0; i < SHARED_ROUNDS; i++)
-			if ((err = table_write(table, add_one, NULL)) != ERR_OK)
-				break;
-	table_close(table);
-	return err != ERR_OK;
-}
-
 int
-main(int argc, char **argv)
+main(void)
 {
 	umask(0007);
-	if (argc == 3)
-		return child(argv[1], argv[2]);
 	test_open();
 	test_transactions();
 	test_seek();
 	test_growth();
-	test_growth_elsewhere();
 	test_threads();
-	test_crash();
-	test_dead();
-	test_two_writers();
 	test_damage();
 	test_full();
 	test_rights();

@@ -96,6 +96,31 @@ entries(struct table *table)
 	    (long long)work.entries : -1;
 }
 
+/* name "a", route "r", use, time */
+#define SOUND "\0\1a\0\1r\0\0\0\0\0\0\0\0\1"
+
+static enum err
+damage_body(struct table_txn *txn, void *arg)
+{
+	struct key of = key_of("of", FIRST, NULL);
+	const struct table_bytes *bytes = arg;
+
+	return table_put(txn, TABLE_TOKENS, key_bytes(&of), *bytes);
+}
+
+/* A token of long ago. */
+static enum err
+put_old(struct table_txn *txn, void *arg)
+{
+	struct key at = key_of("at", "0000000000000001", FIRST, NULL);
+	struct table_bytes sound = { SOUND, 15 };
+	enum err err = damage_body(txn, &sound);
+
+	(void)arg;
+	return err != ERR_OK ? err : table_put(txn, TABLE_TOKENS,
+	    key_bytes(&at), (struct table_bytes){ "\0\40" FIRST, 34 });
+}
+
 static void
 test_put(struct table *table)
 {
@@ -120,6 +145,11 @@ test_put(struct table *table)
 	tap_int(work.record.use, TOKEN_MANIFEST, "the last use counts");
 	tap_int(entries(table), 2, "and leaves nothing behind");
 
+	tap_int(table_write(table, drop_body, &work), ERR_OK, "dropped");
+	tap_int(table_write(table, put_old, NULL), ERR_OK, "an old one");
+	tap_int(put(table, FIRST, TOKEN_PUSH, "reg", "a"), ERR_OK,
+	    "is put again");
+	tap_int(entries(table), 2, "only the new one is there");
 	tap_int(put(table, SECOND, TOKEN_PUSH, "stash", "p/r"), ERR_OK,
 	    "another one");
 	tap_int(table_write(table, drop_body, &work), ERR_OK, "one is dropped");
@@ -198,17 +228,6 @@ test_full(struct table *table)
 	tap_int(get(table, SECOND), ERR_ABSENT, "but unknown");
 }
 
-static enum err
-damage_body(struct table_txn *txn, void *arg)
-{
-	struct key of = key_of("of", FIRST, NULL);
-	const struct table_bytes *bytes = arg;
-
-	return table_put(txn, TABLE_TOKENS, key_bytes(&of), *bytes);
-}
-
-/* name "a", route "r", use, time */
-#define SOUND "\0\1a\0\1r\0\0\0\0\0\0\0\0\1"
 static const struct {
 	const char *what;
 	struct table_bytes bytes;

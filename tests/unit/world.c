@@ -177,3 +177,54 @@ world_lag(struct world *world, const struct route *route,
 	must(table_read(world->table, list_lag, &subject));
 	return world->text.data;
 }
+
+static enum err
+hold(struct table_txn *txn, void *arg)
+{
+	struct world *world = arg;
+
+	(void)txn;
+	pthread_mutex_lock(&world->holder.lock);
+	world->holder.holds = true;
+	pthread_cond_broadcast(&world->holder.news);
+	while (!world->holder.enough)
+		pthread_cond_wait(&world->holder.news, &world->holder.lock);
+	pthread_mutex_unlock(&world->holder.lock);
+	return ERR_OK;
+}
+
+static void *
+hold_table(void *arg)
+{
+	struct world *world = arg;
+
+	must(table_write(world->table, hold, world));
+	return NULL;
+}
+
+void
+world_hold(struct world *world)
+{
+	pthread_mutex_init(&world->holder.lock, NULL);
+	pthread_cond_init(&world->holder.news, NULL);
+	world->holder.holds = world->holder.enough = false;
+	if (pthread_create(&world->holder.thread, NULL, hold_table, world) !=
+	    0)
+		must(err_set(ERR_SYS, "no thread"));
+	pthread_mutex_lock(&world->holder.lock);
+	while (!world->holder.holds)
+		pthread_cond_wait(&world->holder.news, &world->holder.lock);
+	pthread_mutex_unlock(&world->holder.lock);
+}
+
+void
+world_release(struct world *world)
+{
+	pthread_mutex_lock(&world->holder.lock);
+	world->holder.enough = true;
+	pthread_cond_broadcast(&world->holder.news);
+	pthread_mutex_unlock(&world->holder.lock);
+	pthread_join(world->holder.thread, NULL);
+	pthread_cond_destroy(&world->holder.news);
+	pthread_mutex_destroy(&world->holder.lock);
+}

@@ -3,6 +3,8 @@
 #ifndef TESTS_UNIT_WORLD_H
 #define TESTS_UNIT_WORLD_H
 
+#include <pthread.h>
+
 #include "conf/conf.h"
 #include "conf/mem.h"
 #include "sync/table.h"
@@ -21,6 +23,12 @@ struct world {
 	struct upstream *main, *one, *two;
 	struct table *table;
 	struct buf text;	/* of the last answer */
+	struct {		/* world_hold()'s */
+		pthread_t thread;
+		pthread_mutex_t lock;
+		pthread_cond_t news;
+		bool holds, enough;
+	} holder;
 };
 
 /* Ends the test where it cannot; directory is made below tap_dir(). */
@@ -38,5 +46,9 @@ void world_mark(struct world *, const struct route *,
  */
 const char *world_lag(struct world *, const struct route *,
     const struct upstream *replica);
+
+/* From one to the other a thread holds the table's lock: nobody can write. */
+void world_hold(struct world *);
+void world_release(struct world *);
 
 #endif
