@@ -164,7 +164,8 @@ print_text(const struct change *change)
 	else
 		printf("%s: its placement is dropped; the rules decide, until "
 		    "a write or an import places it again\n", will);
-	if (!change->applied && change->refused == NULL)
+	if (!change->applied && change->refused == NULL &&
+	    (change->to != NULL || change->known))
 		printf("nothing was changed: say --apply\n");
 }
 
