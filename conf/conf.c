@@ -62,8 +62,8 @@ syntax_error(const config_t *config, const char *file, const char *bytes)
 	const char *text = config_error_text(config);
 
 	if (scan_trailing_comma(bytes, line))
-		return err_set(ERR_CONF, "%s:%u: a comma before the end of a "
-		    "list; leave it out", file, line);
+		return err_set(ERR_CONF, "%s:%u: a trailing comma "
+		    "before the end of a list; leave it out", file, line);
 	if (strcmp(text, "duplicate setting name") == 0)
 		return err_set(ERR_CONF, "%s:%u: a key that its group has "
 		    "already; leave one out", file, line);

@@ -192,16 +192,18 @@ stage_registry() {
 }
 
 # stage_conf: reproute.conf of a host with all of it; what stands in
-# $STAGE_GIT_KEYS, $STAGE_MIGRATE_KEYS, $STAGE_REGISTRY_KEYS and
-# $STAGE_SYNC_KEYS is added to the routes and to sync.
+# $STAGE_GIT_KEYS, $STAGE_MIGRATE_KEYS and $STAGE_REGISTRY_KEYS is added to the
+# routes; $STAGE_SYNC_KEYS is what stands in sync.
 stage_conf() {
 	cat > "$REPROUTE_CONF" <<-EOF
 		state_dir = "$STAGE/state";
 		run_dir = "$STAGE/run";
 		upstreams = (
 		  { name = "primary"; url = "http://127.0.0.1:$PRIMARY_PORT"; },
-		  { name = "replica1"; url = "http://127.0.0.1:$REPLICA1_PORT"; },
-		  { name = "replica2"; url = "http://127.0.0.1:$REPLICA2_PORT"; },
+		  { name = "replica1"; url = "http://127.0.0.1:$REPLICA1_PORT";
+		    path = "$STAGE/git/replica1/{name}.git"; },
+		  { name = "replica2"; url = "http://127.0.0.1:$REPLICA2_PORT";
+		    path = "$STAGE/git/replica2/{name}.git"; },
 		  { name = "old"; url = "http://127.0.0.1:$OLD_PORT"; },
 		  { name = "new"; url = "http://127.0.0.1:$NEW_PORT"; }
 		);
@@ -215,7 +217,7 @@ stage_conf() {
 		      ${STAGE_MIGRATE_KEYS:-} }; }
 		);
 		push = { token_file = "$STAGE/token"; };
-		sync = { interval_s = 5; ${STAGE_SYNC_KEYS:-} };
+		sync = { ${STAGE_SYNC_KEYS:-interval_s = 5;} };
 	EOF
 	"$STAGE_BIN/reproute" check -t >&2
 }

@@ -17,6 +17,7 @@ UNIT_TESTS = \
 	%D%/unit/conf_test \
 	%D%/unit/converge_test \
 	%D%/unit/crypto_test \
+	%D%/unit/daemon_test \
 	%D%/unit/endpoint_test \
 	%D%/unit/err_test \
 	%D%/unit/feed_test \

@@ -4,7 +4,7 @@
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 story_begin
-ok "everything starts" stage_all
+ok "everything starts" stage_all || story_end
 stage_repository team/app
 git init -q work && git -C work commit -q --allow-empty -m one
 git -C work push -q "$FRONT/scm/team/app.git" main

@@ -5,8 +5,8 @@
 . "$(dirname "$0")/lib.sh"
 story_begin
 STAGE_GIT_KEYS='fence_s = 3; watch_s = 1; push_max_s = 6;'
-STAGE_SYNC_KEYS='valid_s = 4;'
-ok "everything starts" stage_all
+STAGE_SYNC_KEYS='interval_s = 1; valid_s = 4;'
+ok "everything starts" stage_all || story_end
 url=$FRONT/scm/team/app.git
 advert="$url/info/refs?service=git-upload-pack"
 stage_repository team/app

@@ -4,7 +4,7 @@
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 story_begin
-ok "everything starts" stage_all
+ok "everything starts" stage_all || story_end
 url=$FRONT/scm/team/app.git
 primary=http://127.0.0.1:$PRIMARY_PORT/scm/team/app.git
 

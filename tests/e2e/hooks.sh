@@ -4,7 +4,7 @@
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 story_begin
-ok "everything starts" stage_all
+ok "everything starts" stage_all || story_end
 push=$FRONT/reproute/push
 token=$(cat "$STAGE/token")
 repository=$STAGE/git/primary/team/app.git

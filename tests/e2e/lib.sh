@@ -19,10 +19,11 @@ result() {
 	story_count=$((story_count + 1))
 	if [ "$1" = 0 ]; then
 		echo "ok $story_count - $2"
-	else
-		echo "not ok $story_count - $2"
-		story_failures=$((story_failures + 1))
+		return 0
 	fi
+	echo "not ok $story_count - $2"
+	story_failures=$((story_failures + 1))
+	return 1
 }
 
 # The last command and what it printed.
@@ -37,6 +38,7 @@ ok() {
 	else
 		result 1 "$name"
 		show "$@"
+		return 1
 	fi
 }
 

@@ -50,20 +50,17 @@ once
 is "$?" 75 "a pass beside the daemon: somebody else does it"
 stage_stop syncd
 
-# converge = "local": the replicas' repositories are on this host
-local_conf() { # KEYS
+# other ways to converge; the replicas' repositories are on this host
+converge_by() { # KEYS
 	STAGE_GIT_KEYS=$1
-	stage_conf &&
-		sed -i "s|\(name = \"replica\([12]\)\"; \)|\1path = \"$STAGE/git/replica\2/{name}.git\"; |" \
-			"$REPROUTE_CONF" && "$STAGE_BIN/reproute" check -t &&
-		kill -HUP "$(cat "$STAGE/pid/router")"
+	stage_conf && kill -HUP "$(cat "$STAGE/pid/router")"
 }
 lag() { # what moves, and is reported
 	git -C work commit -q --allow-empty -m lag &&
 		git -C work push -q "$STAGE/git/primary/team/a.git" main &&
 		report a "$(git -C work rev-parse main)"
 }
-ok "converge by local fetches" local_conf 'converge = "local";'
+ok "converge by local fetches" converge_by 'converge = "local";'
 lag >/dev/null
 ok "a pass" once
 ok "both serve" stage_both team/a
@@ -75,12 +72,12 @@ cat > fetch.sh <<-'EOF'
 	cd "$1" && exec git fetch -q --prune "$2" '+refs/*:refs/*'
 EOF
 chmod +x fetch.sh
-ok "converge by a command" local_conf "converge = \"command\"; command = (\"$STAGE/fetch.sh\", \"$STAGE/git/{upstream}/{name}.git\", \"http://127.0.0.1:$PRIMARY_PORT/scm/{name}.git\");"
+ok "converge by a command" converge_by "converge = \"command\"; command = (\"$STAGE/fetch.sh\", \"$STAGE/git/{upstream}/{name}.git\", \"http://127.0.0.1:$PRIMARY_PORT/scm/{name}.git\");"
 lag >/dev/null
 ok "a pass" once
 ok "both serve" stage_both team/a
 
-ok "converge by nobody" local_conf 'converge = "none";'
+ok "converge by nobody" converge_by 'converge = "none";'
 lag >/dev/null
 once
 is "$?" 1 "a pass cannot help"
@@ -92,7 +89,7 @@ ok "somebody else did it: a pass proves it" once
 ok "both serve" stage_both team/a
 
 # the seed's proof
-ok "proof by commit" local_conf 'proof = "commit";'
+ok "proof by commit" converge_by 'proof = "commit";'
 cp "$STAGE/replica1/reproute.conf" "$STAGE/primary/reproute.conf"
 sed -i "s|git/replica1|git/primary|" "$STAGE/primary/reproute.conf"
 lag >/dev/null

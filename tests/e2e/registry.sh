@@ -131,7 +131,8 @@ status=$(curl -s -o /dev/null -w '%{http_code}' "$FRONT/v2/team/six/tags/list")
 like "$status" '^50[0-9]$' "new side down: its repositories are not served"
 ok "the old side's are" pull legacy/six:1
 ok "it comes back" stage_registry new "$NEW_PORT"
-eventually 10 "and is served" pull team/six:1
+eventually 10 "and takes a push again" stage_push one team/six:10
+ok "which can be pulled" pull team/six:10
 
 # placements are a person's to change, when both sides were asked
 fails "place refuses a side that does not have it" \

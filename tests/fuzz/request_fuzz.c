@@ -98,8 +98,7 @@ check_decision(const struct request *request)
 		    request->op == OP_GIT_RECEIVE_PACK);
 	}
 	must((decision.upstream == NULL) == (request->route == NULL));
-	must(decision.upstream == NULL || decision.upstream == old.name ||
-	    decision.reason == REASON_CATALOGUE);
+	must(decision.upstream == NULL || decision.upstream == old.name);
 	answer_headers(ANSWER_ACCEL, &decision, NULL, &out);
 	must(strstr(out.data, "\r\n\r\n") == out.data + out.len - 4);
 	buf_free(&out);

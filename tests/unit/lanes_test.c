@@ -158,7 +158,7 @@ requeue(void)
 	end(lanes);
 }
 
-/* Rows of a route, "r00001" and so on; those at replica are marked. */
+/* So many rows of "more": r000001 and so on. */
 static enum err
 learn_many(struct table_txn *txn, void *arg)
 {
@@ -192,6 +192,11 @@ many(void)
 	tap_int(lanes_requeue(lanes, &any, NULL, NULL), ERR_OK, "again");
 	tap_ok(!any, "there is nothing to do");
 
+	set_up(world.two, false);
+	fits = false;
+	tap_int(lanes_refill(lanes, false, &fits), ERR_OK, "for nobody");
+	tap_ok(fits, "nothing goes into the lane of one that is down");
+	set_up(world.two, true);
 	tap_int(lanes_refill(lanes, false, &fits), ERR_OK, "refilled");
 	tap_ok(!fits, "one more than fits");
 	tap_int(lanes_refill(lanes, false, &fits), ERR_OK, "refilled again");

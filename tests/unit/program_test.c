@@ -125,7 +125,7 @@ static const struct row {
 	const char *env;	/* REPROUTE_CONF, or NULL */
 	int status;
 	const char *out;	/* on stdout, whole; "~": a part follows */
-	const char *err;	/* a part of stderr; "": nothing may be there */
+	const char *err;	/* a part of stderr; "=": whole; "": nothing */
 } rows[] = {
 	{ "plain", { NULL }, NULL, EX_WORKED, DEFAULTS "\n", "" },
 	{ "plain", { "-c", "x" }, NULL, EX_WORKED,
@@ -176,7 +176,7 @@ static const struct row {
 	    "first=verb " DEFAULTS " verb\n", "" },
 	/* program_first() says nothing of it, program_start() once */
 	{ "first", { "--wrong", "verb" }, NULL, EX_USAGE, "first=verb ",
-	    USAGE HINT },
+	    "=prog: unrecognized option '--wrong'\n" USAGE HINT "\n" },
 
 	{ "plain", { "-c", "GOOD", "--check-config" }, NULL, EX_OK, "~: ok\n",
 	    "" },
@@ -246,7 +246,9 @@ test_row(const char *path, const struct row *row, const char *claim)
 		    "%s: stdout holds it", claim);
 	else
 		tap_str(out.data, row->out, "%s: stdout", claim);
-	if (!tap_ok(row->err[0] == '\0' ? err.data[0] == '\0' :
+	if (row->err[0] == '=')
+		tap_str(err.data, row->err + 1, "%s: stderr", claim);
+	else if (!tap_ok(row->err[0] == '\0' ? err.data[0] == '\0' :
 	    strstr(err.data, row->err) != NULL, "%s: stderr", claim))
 		tap_note("%s", err.data);
 	buf_free(&out);
@@ -333,7 +335,10 @@ int
 main(int argc, char **argv)
 {
 	if (argc >= 3 && strcmp(argv[1], AS_PROGRAM) == 0) {
-		return be_program(argv[2], argc - 2, argv + 2);
+		const char *kind = argv[2];
+
+		argv[2] = argv[0];
+		return be_program(kind, argc - 2, argv + 2);
 	}
 	good = make_file("good.conf", "upstreams = ( { name = \"main\"; "
 	    "url = \"http://127.0.0.1:1\"; } );\nroutes = ( { name = "

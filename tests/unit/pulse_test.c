@@ -61,7 +61,7 @@ test_beat(void)
 static void
 test_doubt(void)
 {
-	char other_name[16] = "";
+	char other_name[32] = "";
 	const struct route route = { .name = (char[]){ "stash" } };
 	struct route other = { .name = other_name };
 	struct pulse *pulse = open_pulse(true), *reader = open_pulse(false);
