@@ -259,13 +259,18 @@ stage_front() {
 		stage_wait 10 stage_listens "$FRONT_PORT"
 }
 
-# stage_all: everything, in the order in which it is needed.
-stage_all() {
+# stage_ports: one for each server, and the front's URL.
+stage_ports() {
 	local name
 	for name in PRIMARY REPLICA1 REPLICA2 OLD NEW FRONT; do
 		stage_port "${name}_PORT"
 	done
 	FRONT=http://127.0.0.1:$FRONT_PORT
+}
+
+# stage_all: everything, in the order in which it is needed.
+stage_all() {
+	stage_ports
 	stage_git primary "$PRIMARY_PORT" && stage_git replica1 "$REPLICA1_PORT" &&
 		stage_git replica2 "$REPLICA2_PORT" &&
 		stage_registry old "$OLD_PORT" && stage_registry new "$NEW_PORT" &&

@@ -19,6 +19,8 @@
 #define MAX_CONNECT_MS 5000
 /* What is kept of a body for people, where a sink wanted one of status 200. */
 #define MAX_OTHER_BODY (64UL << 10)
+/* Headers of one answer, in bytes: libcurl keeps all that come. */
+#define MAX_HEADERS (256L << 10)
 /* Connections kept by one client, which may speak to every upstream. */
 #define MAX_KEPT 64L
 
@@ -34,7 +36,7 @@ struct run {
 	size_t got;		/* bytes of the body */
 	curl_off_t moved;	/* bytes in both directions, headers too */
 	int64_t moved_ms;	/* when it last grew */
-	bool stalled, too_long;
+	bool stalled, too_long, too_many;
 	enum err sink_err;
 	char error[CURL_ERROR_SIZE];
 };
@@ -135,7 +137,8 @@ watch(void *arg, curl_off_t total_in, curl_off_t in, curl_off_t total_out,
 		run->moved_ms = now_ms;
 	}
 	run->stalled = now_ms - run->moved_ms >= run->request->stall_ms;
-	return run->stalled;
+	run->too_many = head > MAX_HEADERS;
+	return run->stalled || run->too_many;
 }
 
 /* netrc(5) secrets are as secret as any (secret_read() is as strict). */
@@ -277,6 +280,9 @@ failure(const struct run *run, CURLcode code)
 	if (run->too_long)
 		return err_set(ERR_PEER, "a body of more than %zu bytes",
 		    run->request->max_body);
+	if (run->too_many)
+		return err_set(ERR_PEER, "headers of more than %ld bytes",
+		    MAX_HEADERS);
 	if (run->stalled)
 		return err_set(ERR_PEER, "no byte for %lld ms",
 		    (long long)run->request->stall_ms);

@@ -42,8 +42,8 @@ struct http_reply {
 
 /*
  * Runs it.  Follows no redirect, asks no proxy.  ERR_PEER when no answer
- * came ("connection refused", a stall, too long a body) or whatever error
- * the sink returned; ERR_CONF or ERR_SYS for an auth_file that others may
+ * came ("connection refused", a stall, too long a head or body) or whatever
+ * error the sink returned; ERR_CONF or ERR_SYS for an auth_file that others may
  * read, or we may not.  Every HTTP status is ERR_OK.  Sinks see only bodies
  * of status 200; of another one at most 64 kB then go into reply->body.
  */

@@ -148,7 +148,8 @@ drain_wakes(void *arg)
 		const struct route *route;
 
 		if (wake_receive(post->wake_fd, WAIT_MS, text,
-		    sizeof(text)) != ERR_OK || wake_parse(text, route_name, name) != ERR_OK)
+		    sizeof(text)) != ERR_OK ||
+		    wake_parse(text, route_name, name) != ERR_OK)
 			continue;
 		route = conf_route(inbox->conf, route_name);
 		if (route != NULL && route->kind == ROUTE_GIT &&

@@ -25,7 +25,7 @@ struct look {
 	pthread_mutex_t lock;
 	pthread_cond_t more;
 	bool closed;
-	int64_t next_ms;			/* no look before; clock_boot_ms() */
+	int64_t next_ms;		/* no look before; clock_boot_ms() */
 	struct wanted wanted[MAX_LOOKS];	/* a ring */
 	size_t first, n;
 	struct {

@@ -14,12 +14,16 @@
 #include "conf/mem.h"
 
 #define MIN_REST_MS 250
+/* Rests end in steps: all of one step stand in one list. */
+#define STEP_MS 250
+#define STEPS (MAX_REST_MS / STEP_MS + 2)
 
-enum state { WAITING, RUNNING, RESTING };
+enum state { URGENT, WAITING, RUNNING, RESTING };
 
 struct item {
-	TAILQ_ENTRY(item) link;		/* of waiting or resting */
+	TAILQ_ENTRY(item) link;		/* of the list that state says */
 	enum state state;
+	uint64_t turn;			/* when it came to wait */
 	bool again;			/* put while it was running */
 	unsigned failures;		/* in a row */
 	int64_t until_ms;		/* clock_boot_ms(), of a resting one */
@@ -29,7 +33,11 @@ TAILQ_HEAD(items, item);
 
 struct lane {
 	void *by_name;			/* tsearch(3) tree of struct item */
-	struct items waiting, resting;
+	struct items urgent;		/* the last one first */
+	struct items waiting;		/* the first one first */
+	struct items resting[STEPS];	/* a ring, by until_ms */
+	int64_t step;			/* no rest ends before this one */
+	uint64_t puts, takes;
 	size_t size;
 	pthread_cond_t more;
 };
@@ -61,9 +69,14 @@ queue_new(size_t lanes)
 	queue->n = lanes;
 	queue->lanes = mem_array(lanes, sizeof(*queue->lanes));
 	for (size_t i = 0; i < lanes; i++) {
-		TAILQ_INIT(&queue->lanes[i].waiting);
-		TAILQ_INIT(&queue->lanes[i].resting);
-		pthread_cond_init(&queue->lanes[i].more, &attr);
+		struct lane *lane = &queue->lanes[i];
+
+		TAILQ_INIT(&lane->urgent);
+		TAILQ_INIT(&lane->waiting);
+		for (size_t n = 0; n < STEPS; n++)
+			TAILQ_INIT(&lane->resting[n]);
+		lane->step = clock_boot_ms() / STEP_MS;
+		pthread_cond_init(&lane->more, &attr);
 	}
 	pthread_condattr_destroy(&attr);
 	return queue;
@@ -119,12 +132,26 @@ forget(struct lane *lane, struct item *item)
 	free_item(item);
 }
 
-static void
-wait_in_line(struct lane *lane, struct item *item, bool first)
+static struct items *
+list_of(struct lane *lane, const struct item *item)
 {
-	item->state = WAITING;
-	if (first)
-		TAILQ_INSERT_HEAD(&lane->waiting, item, link);
+	switch (item->state) {
+	case URGENT:
+		return &lane->urgent;
+	case WAITING:
+		return &lane->waiting;
+	default:
+		return &lane->resting[item->until_ms / STEP_MS % STEPS];
+	}
+}
+
+static void
+wait_in_line(struct lane *lane, struct item *item, bool urgent)
+{
+	item->state = urgent ? URGENT : WAITING;
+	item->turn = lane->puts++;
+	if (urgent)
+		TAILQ_INSERT_HEAD(&lane->urgent, item, link);
 	else
 		TAILQ_INSERT_TAIL(&lane->waiting, item, link);
 	pthread_cond_signal(&lane->more);
@@ -146,31 +173,64 @@ queue_put(struct queue *queue, size_t i, const char *name, bool urgent)
 	} else if (item->state == RUNNING) {
 		item->again = true;
 	} else if (urgent) {
-		TAILQ_REMOVE(item->state == WAITING ? &lane->waiting :
-		    &lane->resting, item, link);
+		TAILQ_REMOVE(list_of(lane, item), item, link);
 		wait_in_line(lane, item, true);
 	}
 	pthread_mutex_unlock(&queue->lock);
 	return fits;
 }
 
-/* Those that rested long enough wait again; when the next one will. */
+static void
+end_step(struct lane *lane, struct items *resting, int64_t now_ms)
+{
+	struct item *item, *next;
+
+	for (item = TAILQ_FIRST(resting); item != NULL; item = next) {
+		next = TAILQ_NEXT(item, link);
+		/* one of a later round of the ring rests on */
+		if (item->until_ms > now_ms)
+			continue;
+		TAILQ_REMOVE(resting, item, link);
+		wait_in_line(lane, item, false);
+	}
+}
+
+/*
+ * Those that rested long enough wait again; when next to look.  Costs what
+ * comes back, not what rests: with a replica that fails, all names may.
+ */
 static int64_t
 end_rests(struct lane *lane, int64_t now_ms)
 {
-	int64_t next_ms = now_ms + MAX_REST_MS;
-	struct item *item, *next;
+	const int64_t now_step = now_ms / STEP_MS;
+	int64_t next = now_step + 1;
 
-	for (item = TAILQ_FIRST(&lane->resting); item != NULL; item = next) {
-		next = TAILQ_NEXT(item, link);
-		if (item->until_ms <= now_ms) {
-			TAILQ_REMOVE(&lane->resting, item, link);
-			wait_in_line(lane, item, false);
-		} else if (item->until_ms < next_ms) {
-			next_ms = item->until_ms;
-		}
-	}
-	return next_ms;
+	if (lane->step < now_step - STEPS)
+		lane->step = now_step - STEPS;
+	for (; lane->step < now_step; lane->step++)
+		end_step(lane, &lane->resting[lane->step % STEPS], now_ms);
+	while (next < now_step + STEPS &&
+	    TAILQ_EMPTY(&lane->resting[(next - 1) % STEPS]))
+		next++;
+	return next * STEP_MS;
+}
+
+/*
+ * Urgent ones first; but each second time the one that has waited longest,
+ * lest a few that always come back keep all others waiting.  NULL: none.
+ */
+static struct item *
+choose(struct lane *lane)
+{
+	struct item *first = TAILQ_FIRST(&lane->urgent);
+	struct item *last = TAILQ_LAST(&lane->urgent, items);
+	struct item *waiting = TAILQ_FIRST(&lane->waiting);
+
+	if (first == NULL || waiting == NULL)
+		return first != NULL ? first : waiting;
+	if (lane->takes++ % 2 == 0)
+		return first;
+	return last->turn < waiting->turn ? last : waiting;
 }
 
 static void
@@ -201,15 +261,14 @@ queue_take(struct queue *queue, size_t i, char *name)
 		int64_t next_ms = queue->draining ? now_ms :
 		    end_rests(lane, now_ms);
 
-		if ((item = TAILQ_FIRST(&lane->waiting)) != NULL ||
-		    queue->draining)
+		if ((item = choose(lane)) != NULL || queue->draining)
 			break;
 		sleep_until(queue, lane, next_ms - now_ms);
 	}
 	if (queue->closed)
 		item = NULL;
 	if (item != NULL) {
-		TAILQ_REMOVE(&lane->waiting, item, link);
+		TAILQ_REMOVE(list_of(lane, item), item, link);
 		item->state = RUNNING;
 		item->again = false;
 		strcpy(name, item->name);
@@ -244,7 +303,7 @@ queue_done(struct queue *queue, size_t i, const char *name,
 	if (how == QUEUE_FAILED && !item->again) {
 		item->state = RESTING;
 		item->until_ms = clock_boot_ms() + rest_ms(++item->failures);
-		TAILQ_INSERT_TAIL(&lane->resting, item, link);
+		TAILQ_INSERT_TAIL(list_of(lane, item), item, link);
 		/* somebody has to sleep no longer than this one rests */
 		pthread_cond_signal(&lane->more);
 	} else if (how == QUEUE_DONE && !item->again) {

@@ -28,8 +28,9 @@ void queue_free(struct queue *);
 
 /*
  * name is to be looked at.  urgent: before all others, and even if it is
- * resting.  One that is running is looked at once more afterwards.  Returns
- * false where the lane is full.
+ * resting; but each second turn is that of the one that has waited longest,
+ * so that no repository starves.  One that is running is looked at once more
+ * afterwards.  Returns false where the lane is full.
  */
 bool queue_put(struct queue *, size_t lane, const char *name, bool urgent);
 
@@ -42,7 +43,7 @@ bool queue_take(struct queue *, size_t lane, char *name);
 
 enum queue_done {
 	QUEUE_DONE,	/* it is forgotten */
-	QUEUE_AGAIN,	/* at once */
+	QUEUE_AGAIN,	/* urgently */
 	QUEUE_FAILED,	/* rests, longer each time, with jitter */
 };
 void queue_done(struct queue *, size_t lane, const char *name,

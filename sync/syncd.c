@@ -34,13 +34,19 @@ static const struct program program = {
 	.options = options,
 };
 
-static volatile sig_atomic_t stop, reload;
+static const int caught[] = { SIGTERM, SIGINT, SIGHUP };
+#define N_CAUGHT (sizeof(caught) / sizeof(caught[0]))
+
+/* stop ends the loop, for the one reason or the other. */
+static volatile sig_atomic_t stop, reload, end;
 
 static void
 on_signal(int signal)
 {
 	if (signal == SIGHUP)
 		reload = 1;
+	else
+		end = 1;
 	stop = 1;
 }
 
@@ -50,10 +56,23 @@ catch_signals(void)
 	/* without SA_RESTART: the loop's poll ends */
 	const struct sigaction action = { .sa_handler = on_signal };
 
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
-	signal(SIGPIPE, SIG_IGN);
+	for (size_t i = 0; i < N_CAUGHT; i++)
+		sigaction(caught[i], &action, NULL);
+}
+
+/*
+ * They are blocked in all threads but the loop's, whose poll they end; and
+ * there while it begins anew, so that none is lost on the way.
+ */
+static void
+mask_signals(int how)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < N_CAUGHT; i++)
+		sigaddset(&set, caught[i]);
+	pthread_sigmask(how, &set, NULL);
 }
 
 /* sd_notify(3)'s protocol: one datagram, where somebody asked for it. */
@@ -104,12 +123,10 @@ lock_state(const struct conf *conf)
  * with a bad one the loop goes on.
  */
 static void
-reload_or_go_on(const struct program_run *run, char **argv)
+begin_anew(const struct program_run *run, char **argv)
 {
 	struct conf *conf;
 
-	reload = 0;
-	stop = 0;
 	if (conf_read(run->conf_file, &conf) != ERR_OK) {
 		log_msg(LOG_ERR, "not reloaded, the old configuration stays "
 		    "in force: %s", err_text());
@@ -122,13 +139,27 @@ reload_or_go_on(const struct program_run *run, char **argv)
 	log_msg(LOG_ERR, "not reloaded: %s", strerror(errno));
 }
 
+static void
+reload_or_go_on(const struct program_run *run, char **argv)
+{
+	mask_signals(SIG_BLOCK);
+	reload = 0;
+	stop = end;
+	if (!end)
+		begin_anew(run, argv);
+	mask_signals(SIG_UNBLOCK);
+}
+
 static enum err
 run_daemon(const struct program_run *run, const struct conf *conf,
     struct table *table, struct pulse *pulse, char **argv)
 {
 	struct daemon *daemon;
-	enum err err = daemon_start(conf, table, pulse, &daemon);
+	enum err err;
 
+	mask_signals(SIG_BLOCK);
+	err = daemon_start(conf, table, pulse, &daemon);
+	mask_signals(SIG_UNBLOCK);
 	if (err != ERR_OK)
 		return err;
 	log_msg(LOG_INFO, "ready");
@@ -154,7 +185,10 @@ main(int argc, char **argv)
 	if (verbose)
 		log_verbose();
 	conf = program_conf(&run);
-	catch_signals();
+	signal(SIGPIPE, SIG_IGN);
+	/* one pass may be ended at any instant */
+	if (!once)
+		catch_signals();
 	err = lock_state(conf);
 	if (err == ERR_OK)
 		err = table_open(conf->state_dir, true, &table);

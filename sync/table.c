@@ -195,6 +195,48 @@ open_env(struct table *table)
 	return status;
 }
 
+struct readers {
+	unsigned all, own;	/* slots; of them, this process's */
+};
+
+/* One line of mdb_reader_list(): a heading, or a slot's pid and more. */
+static int
+count_reader(const char *line, void *arg)
+{
+	struct readers *readers = arg;
+	char *end;
+	long pid = strtol(line, &end, 10);
+
+	readers->all += end != line;
+	readers->own += end != line && pid == getpid();
+	return 0;
+}
+
+/*
+ * Before this process has read anything, slots of its number are of a
+ * program that it was until execve(2), or of one that died with the same
+ * number in another container.  mdb_reader_check() takes them for ours, and
+ * would never clear them; mdb_env_close() clears all that are ours, once
+ * something was read.
+ */
+static int
+drop_inherited(struct table *table)
+{
+	struct readers readers = { 0 };
+	MDB_txn *txn;
+	int status;
+
+	mdb_reader_list(table->env, count_reader, &readers);
+	if (readers.own == 0)
+		return 0;
+	status = mdb_txn_begin(table->env, NULL, MDB_RDONLY, &txn);
+	if (status == 0)
+		mdb_txn_abort(txn);
+	mdb_env_close(table->env);
+	table->env = NULL;
+	return status != 0 ? status : open_env(table);
+}
+
 /* Sets *format to the stored one, a new table's being ours. */
 static int
 read_format(MDB_txn *txn, bool create, uint32_t *format)
@@ -246,7 +288,8 @@ open_table(struct table *table, bool may_create)
 	uint32_t format = 0;
 	int status;
 
-	if ((status = open_env(table)) != 0)
+	if ((status = open_env(table)) != 0 ||
+	    (status = drop_inherited(table)) != 0)
 		return fail(table, status);
 	/* first without the lock, which another program may hold for long */
 	status = open_dbs(table, false, &format);
@@ -513,19 +556,10 @@ table_count(struct table_txn *txn, enum table_db db, size_t *count)
 	return err;
 }
 
-/* One line of mdb_reader_list(): a heading, or a slot's pid and more. */
-static int
-count_reader(const char *line, void *count)
-{
-	line += strspn(line, " ");
-	*(unsigned *)count += *line >= '0' && *line <= '9';
-	return 0;
-}
-
 enum err
 table_measure(struct table *table, struct table_size *out)
 {
-	struct table_size size = { 0 };
+	struct readers readers = { 0 };
 	MDB_envinfo info;
 	MDB_stat stat;
 	int status;
@@ -537,10 +571,10 @@ table_measure(struct table *table, struct table_size *out)
 	pthread_rwlock_unlock(&table->gate);
 	if (status != 0)
 		return fail(table, status);
-	mdb_reader_list(table->env, count_reader, &size.readers);
-	size.used = (info.me_last_pgno + 1) * stat.ms_psize;
-	size.map = info.me_mapsize;
-	*out = size;
+	mdb_reader_list(table->env, count_reader, &readers);
+	*out = (struct table_size){
+		.used = (info.me_last_pgno + 1) * stat.ms_psize,
+		.map = info.me_mapsize, .readers = readers.all };
 	return ERR_OK;
 }
 

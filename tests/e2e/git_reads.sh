@@ -47,9 +47,13 @@ is "$(git -C shallow rev-list --count HEAD)" 1 "one commit deep"
 reads "blobless clone" git clone -q --filter=blob:none "$url" blobless
 ok "its blobs come when they are wanted" \
 	git -C blobless checkout -q HEAD~10
-reads "archive of refs only" git ls-remote -q "$url"
-is "$(git ls-remote "$url" | grep -c refs/heads/b)" 400 \
-	"400 refs: request bodies are compressed, and understood"
+reads "refs only" git ls-remote -q "$url"
+is "$(git ls-remote "$url" | grep -c refs/heads/b)" 400 "all 400"
+for version in 0 2; do
+	like "$(GIT_TRACE_CURL=1 git -c protocol.version=$version clone -q \
+		"$url" "gzip$version" 2>&1)" '=> Send header: content-encoding: gzip' \
+		"protocol v$version: many wants, in a compressed body"
+done
 
 # a bigger incremental fetch: many haves, so that the body is gzip'd
 git -C work commit -q --allow-empty -m more

@@ -101,6 +101,7 @@ git commit -q --allow-empty -m unreported
 before=$(git -C "$repository" rev-parse main)
 output=$(git push "$repository" main 2>&1)
 is "$?" 1 "a push that cannot be reported is refused"
-like "$output" 'reproute' "and says who refused it"
+like "$output" 'reproute pre-receive: the push is refused' \
+	"and says who refused it"
 is "$(git -C "$repository" rev-parse main)" "$before" "nothing moved"
 story_end

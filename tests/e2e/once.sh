@@ -4,10 +4,7 @@
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 story_begin
-for name in PRIMARY REPLICA1 REPLICA2 OLD NEW FRONT; do
-	stage_port "${name}_PORT"
-done
-FRONT=http://127.0.0.1:$FRONT_PORT
+stage_ports
 stage_git primary "$PRIMARY_PORT"
 stage_git replica1 "$REPLICA1_PORT"
 stage_git replica2 "$REPLICA2_PORT"

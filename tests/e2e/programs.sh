@@ -66,7 +66,7 @@ for key in upstream reason route repository operation rule generation candidates
 	like "$(cat out)" "\"$key\":" "explain --json has $key"
 done
 like "$(cat out)" '"reason":"unknown"' "an absent table is an empty one"
-ok "and none was made" test ! -e "$STAGE/state/data.mdb"
+ok "and none was made" test ! -e "$STAGE/state/table.mdb"
 exits 0 "options anywhere" "$STAGE_BIN/reproute" explain GET --client '[::1]:7' \
 	/v2/ -H 'A: b' --json -c "$STAGE/here.conf"
 exits 0 "webconf lighttpd" "$STAGE_BIN/reproute" webconf lighttpd

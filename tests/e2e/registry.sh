@@ -4,10 +4,7 @@
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 story_begin
-for name in PRIMARY REPLICA1 REPLICA2 OLD NEW FRONT; do
-	stage_port "${name}_PORT"
-done
-FRONT=http://127.0.0.1:$FRONT_PORT
+stage_ports
 ok "registries start" stage_registry old "$OLD_PORT"
 ok "both of them" stage_registry new "$NEW_PORT"
 

@@ -66,6 +66,9 @@ handle(void *arg, const struct server_request *request,
 	} else if (strcmp(target, "/long-link") == 0) {
 		buf_fmt(&reply->headers, "Link: <%02040d>; rel=\"next\"\r\n",
 		    0);
+	} else if (strcmp(target, "/headers") == 0) {
+		for (int i = 0; i < 1000; i++)
+			buf_fmt(&reply->headers, "X-%d: %01000d\r\n", i, 0);
 	} else if (strcmp(target, "/silent") == 0) {
 		reply->silent = true;
 	} else if (strcmp(target, "/cut") == 0) {
@@ -200,6 +203,8 @@ failures(struct http *http, const char *url)
 		{ url, "/silent", "timed out", 0, 5000, 100 },
 		{ url, "/cut", "bytes remaining to read", 0, 0, 0 },
 		{ url, "/long-link", "Link headers", 0, 0, 0 },
+		{ url, "/headers", "headers of more than 262144 bytes",
+		  0, 0, 0 },
 		{ "http://127.0.0.1:1", "/x", "http://127.0.0.1:1/x: ",
 		  0, 0, 0 },
 		{ "http://u:secret@127.0.0.1:1", "/", "http://127.0.0.1:1/: ",

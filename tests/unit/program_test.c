@@ -70,7 +70,7 @@ show_fds(void)
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) == -1)
 			return EX_FDS;
-	return open("/dev/null", O_RDONLY) == STDERR_FILENO + 1 ? EX_WORKED :
+	return open("/dev/null", O_RDONLY) > STDERR_FILENO ? EX_WORKED :
 	    EX_FDS;
 }
 

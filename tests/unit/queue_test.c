@@ -35,6 +35,30 @@ order(void)
 	queue_free(queue);
 }
 
+/* Two that never come to rest, as while somebody pushes all the time. */
+static void
+fairness(void)
+{
+	static const char *const want[] = { "hot/2", "a", "hot/2", "b",
+		"hot/2", "hot/1", "hot/1", "c" };
+	struct queue *queue = queue_new(1);
+
+	queue_drain(queue);
+	queue_put(queue, 0, "a", false);
+	queue_put(queue, 0, "b", false);
+	queue_put(queue, 0, "hot/1", true);
+	queue_put(queue, 0, "c", false);
+	queue_put(queue, 0, "hot/2", true);
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		const char *name = take(queue, 0);
+
+		tap_str(name, want[i], "turn %zu", i);
+		queue_done(queue, 0, name, name[0] == 'h' ? QUEUE_AGAIN :
+		    QUEUE_DONE);
+	}
+	queue_free(queue);
+}
+
 static void
 outcomes(void)
 {
@@ -97,6 +121,7 @@ int
 main(void)
 {
 	order();
+	fairness();
 	outcomes();
 	rests();
 	bound();

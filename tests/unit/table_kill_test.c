@@ -226,6 +226,31 @@ test_dead(void)
 	free(dir);
 }
 
+/* As a reload does it: execve(2) in the midst of reading, slots and all. */
+static enum err
+read_anew(struct table_txn *txn, void *dir)
+{
+	(void)txn;
+	execl("/proc/self/exe", "table_test", "read", dir, NULL);
+	return ERR_SYS;
+}
+
+static void
+test_exec(void)
+{
+	char *dir = new_dir("exec");
+	struct table *table = open_new(dir);
+	struct table_size size = { 0 };
+	pid_t pid = start_until_told("exec", dir);
+
+	tap_int(table_measure(table, &size), ERR_OK, "it is measured");
+	tap_int(size.readers, 2, "a program begun anew has one slot, not two");
+	kill(pid, SIGKILL);
+	finish(pid);
+	table_close(table);
+	free(dir);
+}
+
 static enum err
 add_one(struct table_txn *txn, void *arg)
 {
@@ -324,7 +349,7 @@ test_locked(void)
 
 /* The children. */
 static int
-child(const char *what, const char *dir)
+child(const char *what, char *dir)
 {
 	struct table *table = open_new(dir);
 	struct bulk bulk = { .to = BULK };
@@ -341,6 +366,8 @@ child(const char *what, const char *dir)
 		what = "write";
 	if (strcmp(what, "read") == 0)
 		err = table_read(table, tell_and_wait, NULL);
+	if (strcmp(what, "exec") == 0)
+		err = table_read(table, read_anew, dir);
 	if (strcmp(what, "write") == 0)
 		err = table_write(table, tell_and_wait, NULL);
 	if (strcmp(what, "open") == 0)
@@ -364,6 +391,7 @@ main(int argc, char **argv)
 	test_growth_elsewhere();
 	test_crash();
 	test_dead();
+	test_exec();
 	test_locked();
 	test_two_writers();
 	return tap_done();
