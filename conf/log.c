@@ -50,8 +50,8 @@ write_line(int priority, const char *fmt, va_list ap)
 		return;
 	len = strlen(line);
 	line[len++] = '\n';
-	while (write(STDERR_FILENO, line, len) == -1)
-		break; /* nowhere left to say it */
+	if (write(STDERR_FILENO, line, len) == -1)
+		return; /* nowhere left to say it */
 }
 
 void

@@ -1,4 +1,4 @@
-/* name.h: which names are legal: repositories, upstreams, tokens' kin */
+/* name.h: which names are legal: repositories, upstreams, object ids */
 /* SPDX-License-Identifier: ISC */
 #ifndef CONF_NAME_H
 #define CONF_NAME_H

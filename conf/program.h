@@ -38,8 +38,7 @@ struct program_run {
 /*
  * In this order: fds 0-2 are there, umask 0007, options.  --help and
  * --version print and exit 0; --check-config reads the configuration,
- * and exits 0, or 78 with a line for each of the reasons; a wrong option
- * exits 64.  Where privileges were gained (setgid), the default
+ * and exits 0, or 78 with the first reason; a wrong option exits 64.  Where privileges were gained (setgid), the default
  * configuration is the only one: -c and the environment are not believed.
  */
 void program_start(const struct program *, int argc, char **argv,

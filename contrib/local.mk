@@ -29,9 +29,10 @@ dist_systemdsystemunit_DATA = \
 	%D%/systemd/reproute-sync-once.timer
 crondir = $(pkgdatadir)/cron
 nodist_cron_DATA = %D%/cron/reproute
-sysusersdir = $(pkgdatadir)/sysusers.d
+# where systemd looks for both, under /usr and /usr/local alike
+sysusersdir = $(prefix)/lib/sysusers.d
 dist_sysusers_DATA = %D%/sysusers.d/reproute.conf
-tmpfilesdir = $(pkgdatadir)/tmpfiles.d
+tmpfilesdir = $(prefix)/lib/tmpfiles.d
 dist_tmpfiles_DATA = %D%/tmpfiles.d/reproute.conf
 CLEANFILES += $(CONTRIB_FILLED)
 EXTRA_DIST += \

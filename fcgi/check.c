@@ -21,6 +21,8 @@
 
 /* As whom the programs run where there is such a user. */
 #define USER "reproute"
+/* Of one user; whoever is in more than these is taken not to be. */
+#define MAX_GROUPS 256
 
 enum level { LEVEL_OK, LEVEL_WARNING, LEVEL_ERROR };
 static const char *const level_words[] = { "ok", "warning", "error" };
@@ -139,9 +141,10 @@ check_dir(struct report *report, const char *subject, const char *path,
 	struct stat status;
 
 	if (stat(path, &status) == -1) {
+		/* the group of the run-time directory is the web server's */
 		say(report, LEVEL_ERROR, subject, "%s: %s; make it: install -d "
-		    "-o %s -g %s -m 2770 %s", path, strerror(errno), USER, USER,
-		    path);
+		    "-o %s -g %s -m %s %s", path, strerror(errno), USER,
+		    state ? USER : "www-data", state ? "2770" : "2750", path);
 		return false;
 	}
 	user_name(status.st_uid, owner);
@@ -210,8 +213,74 @@ check_socket(struct report *report, const char *name, int type,
 	free(path);
 }
 
+static bool
+is_in_group(const struct passwd *user, gid_t gid)
+{
+	gid_t groups[MAX_GROUPS];
+	int n = MAX_GROUPS;
+
+	if (getgrouplist(user->pw_name, user->pw_gid, groups, &n) == -1)
+		return user->pw_gid == gid;
+	for (int i = 0; i < n; i++)
+		if (groups[i] == gid)
+			return true;
+	return false;
+}
+
+/*
+ * This process may read it.  ours: the daemon has to, too, and whoever runs
+ * this (root) may read more than that.
+ */
 static void
-check_secret(struct report *report, const char *subject, const char *path)
+say_readable(struct report *report, const char *subject, const char *path,
+    bool ours)
+{
+	const struct passwd *user = ours ? getpwnam(USER) : NULL;
+	char owner[64], group[64];
+	struct stat status;
+	mode_t bit = S_IROTH;
+
+	if (user == NULL || stat(path, &status) == -1) {
+		say(report, LEVEL_OK, subject, "%s", path);
+		return;
+	}
+	if (status.st_uid == user->pw_uid)
+		bit = S_IRUSR;
+	else if (is_in_group(user, status.st_gid))
+		bit = S_IRGRP;
+	if ((status.st_mode & bit) == 0)
+		say(report, LEVEL_ERROR, subject, "%s (%s:%s %04o): the user "
+		    "%s may not read it: chgrp %s it, and chmod 0640", path,
+		    user_name(status.st_uid, owner),
+		    group_name(status.st_gid, group), status.st_mode & 07777,
+		    USER, USER);
+	else
+		say(report, LEVEL_OK, subject, "%s", path);
+}
+
+/* The push endpoint writes the state, and runs as the web server's user. */
+static void
+check_endpoint(struct report *report)
+{
+	static const char path[] = LIBEXECDIR "/reproute-push";
+	const struct group *group = getgrnam(USER);
+	struct stat status;
+
+	if (report->admin->conf->push.token_file == NULL || group == NULL ||
+	    stat(path, &status) == -1)
+		return;
+	if ((status.st_mode & S_ISGID) == 0 || status.st_gid != group->gr_gid)
+		say(report, LEVEL_WARNING, "reproute-push", "%s is not setgid "
+		    "%s: as another user it cannot write the state: chgrp %s "
+		    "it, then chmod 2755", path, USER, USER);
+	else
+		say(report, LEVEL_OK, "reproute-push", "%s, setgid %s", path,
+		    USER);
+}
+
+static void
+check_secret(struct report *report, const char *subject, const char *path,
+    bool ours)
 {
 	char *secret;
 
@@ -221,14 +290,15 @@ check_secret(struct report *report, const char *subject, const char *path)
 		say(report, LEVEL_ERROR, subject, "%s", err_text());
 		return;
 	}
-	say(report, LEVEL_OK, subject, "%s", path);
+	say_readable(report, subject, path, ours);
 	explicit_bzero(secret, strlen(secret));
 	free(secret);
 }
 
 /* A netrc file is libcurl's and git's to read: only its mode is looked at. */
 static void
-check_auth_file(struct report *report, const char *subject, const char *path)
+check_auth_file(struct report *report, const char *subject, const char *path,
+    bool ours)
 {
 	struct stat status;
 
@@ -241,7 +311,19 @@ check_auth_file(struct report *report, const char *subject, const char *path)
 		say(report, LEVEL_ERROR, subject, "%s: others may read it; "
 		    "chmod 0600 it", path);
 	else
-		say(report, LEVEL_OK, subject, "%s", path);
+		say_readable(report, subject, path, ours);
+}
+
+static void
+check_ca_file(struct report *report, const char *subject, const char *path)
+{
+	if (path == NULL)
+		return;
+	if (eaccess(path, R_OK) == -1)
+		say(report, LEVEL_ERROR, subject, "%s: %s", path,
+		    strerror(errno));
+	else
+		say_readable(report, subject, path, true);
 }
 
 static void
@@ -249,18 +331,18 @@ check_files(struct report *report)
 {
 	const struct conf *conf = report->admin->conf;
 
-	check_secret(report, "push.token_file", conf->push.token_file);
-	check_secret(report, "replica.token_file", conf->replica.token_file);
-	check_auth_file(report, "replica.auth_file", conf->replica.auth_file);
+	check_secret(report, "push.token_file", conf->push.token_file, true);
+	check_endpoint(report);
+	check_secret(report, "replica.token_file", conf->replica.token_file,
+	    false);
+	check_auth_file(report, "replica.auth_file", conf->replica.auth_file,
+	    false);
 	for (size_t i = 0; i < conf->n_upstreams; i++) {
 		const struct upstream *upstream = &conf->upstreams[i];
 		char *subject = mem_fmt("upstream %s", upstream->name);
 
-		check_auth_file(report, subject, upstream->auth_file);
-		if (upstream->ca_file != NULL &&
-		    eaccess(upstream->ca_file, R_OK) == -1)
-			say(report, LEVEL_ERROR, subject, "%s: %s",
-			    upstream->ca_file, strerror(errno));
+		check_auth_file(report, subject, upstream->auth_file, true);
+		check_ca_file(report, subject, upstream->ca_file);
 		free(subject);
 	}
 }

@@ -36,11 +36,13 @@ enum worker_state {
 	WORKER_ENDED,
 };
 
+/* Not of one call: a thread that did not end may still look at it. */
+static atomic_bool ending;
+
 struct worker {
 	pthread_t thread;
 	const struct gateway_options *options;
 	int fd;
-	const atomic_bool *ending;
 	_Atomic enum worker_state state;
 };
 
@@ -166,6 +168,12 @@ gateway_send(struct gateway_request *request, const void *bytes, size_t len,
 }
 
 bool
+gateway_ending(void)
+{
+	return atomic_load(&ending);
+}
+
+bool
 gateway_is_cgi(void)
 {
 	return !listener_listens(STDIN_FILENO);
@@ -193,9 +201,9 @@ worker_main(void *arg)
 	struct gateway_request request = { .fcgi = &fcgi };
 
 	FCGX_InitRequest(&fcgi, worker->fd, 0);
-	while (!atomic_load(worker->ending)) {
+	while (!atomic_load(&ending)) {
 		if (FCGX_Accept_r(&fcgi) < 0) {
-			if (!atomic_load(worker->ending))
+			if (!atomic_load(&ending))
 				usleep(ACCEPT_PAUSE_US);
 			continue;
 		}
@@ -290,14 +298,13 @@ end_workers(struct worker *workers, unsigned n)
 
 static unsigned
 start_workers(struct worker *workers, const struct gateway_options *options,
-    int fd, const atomic_bool *ending)
+    int fd)
 {
 	unsigned n;
 
 	for (n = 0; n < options->threads; n++) {
 		workers[n].options = options;
 		workers[n].fd = fd;
-		workers[n].ending = ending;
 		if (pthread_create(&workers[n].thread, NULL, worker_main,
 		    &workers[n]) != 0)
 			break;
@@ -308,8 +315,6 @@ start_workers(struct worker *workers, const struct gateway_options *options,
 enum err
 gateway_serve(const struct gateway_options *options)
 {
-	/* not on the stack: a thread that did not end may still read it */
-	static atomic_bool ending;
 	struct worker *workers;
 	unsigned n;
 
@@ -319,8 +324,7 @@ gateway_serve(const struct gateway_options *options)
 	if (FCGX_Init() != 0)
 		return err_set(ERR_SYS, "libfcgi does not start");
 	workers = mem_array(options->threads, sizeof(*workers));
-	n = start_workers(workers, options, listener_fd(options->listener),
-	    &ending);
+	n = start_workers(workers, options, listener_fd(options->listener));
 	if (n < options->threads) {
 		atomic_store(&ending, true);
 		(void)end_workers(workers, n);

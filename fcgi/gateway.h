@@ -30,6 +30,9 @@ MUST_USE enum err gateway_body(struct gateway_request *, size_t max,
 MUST_USE enum err gateway_send(struct gateway_request *, const void *bytes,
     size_t len, bool flush);
 
+/* Was gateway_serve() told to end?  For handlers that take their time. */
+bool gateway_ending(void);
+
 /* Handles one request; runs in many threads at once under FastCGI. */
 typedef void gateway_handler(struct gateway_request *, void *arg);
 

@@ -137,18 +137,22 @@ compare_replicas(struct comparison *comparison, struct table *table)
 	enum err err = ERR_OK;
 
 	for (size_t i = 0; i < route->n_replicas && err == ERR_OK; i++) {
+		const struct upstream *replica = route->replicas[i];
+		bool raised;
 		enum err one = proof_run(table, http, comparison->admin->conf,
-		    route, route->replicas[i], comparison->name, result);
+		    route, replica, comparison->name, result);
 
+		if (one == ERR_OK)
+			one = proof_unreported(table, route, replica,
+			    comparison->name, result, &raised);
 		comparison->unequal += one != ERR_OK ||
 		    result->outcome != PROOF_MARKED;
 		if (one == ERR_ABSENT || one == ERR_TABLE)
 			err = one;
 		else if (comparison->wire != NULL)
-			wire_result(comparison->wire, route->replicas[i],
-			    result, one);
+			wire_result(comparison->wire, replica, result, one);
 		else
-			print_result(route->replicas[i], result, one);
+			print_result(replica, result, one);
 	}
 	http_free(http);
 	free(result);

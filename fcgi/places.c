@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "conf/clock.h"
 #include "conf/log.h"
@@ -11,15 +10,12 @@
 #include "sync/catalogue.h"
 #include "sync/http.h"
 #include "sync/place.h"
+#include "sync/probe.h"
 #include "sync/row.h"
 #include "sync/wire.h"
 
-/* A side has so long to say what it has, in milliseconds. */
-#define ASK_MS 30000
 /* A line of progress so often. */
 #define PROGRESS_MS 2000
-/* Only the status is wanted: a longer list of tags is as good as an error. */
-#define MAX_TAGS_BODY (16UL << 20)
 
 enum has { HAS_IT, HAS_NOT, HAS_UNKNOWN };
 static const char *const has_words[] = { "has it", "does not have it",
@@ -40,34 +36,22 @@ struct change {
 	bool applied;
 };
 
-/*
- * tags/list is what tells (OCI distribution-spec, "Content Discovery"), once
- * a manifest was pushed.  An answer that is not a registry's tells nothing.
- */
 static enum has
-ask(struct http *http, const struct upstream *side, const char *name,
-    char **why)
+ask(struct http *http, const struct change *change,
+    const struct upstream *side, char **why)
 {
-	struct http_reply reply = { 0 };
-	char *url = mem_fmt("%s/v2/%s/tags/list", side->url, name);
-	const struct http_request request = { .method = "GET", .url = url,
-	    .auth_file = side->auth_file, .ca_file = side->ca_file,
-	    .stall_ms = ASK_MS, .max_body = MAX_TAGS_BODY };
-	enum has has = HAS_UNKNOWN;
+	unsigned status;
 
-	if (http_run(http, &request, &reply) != ERR_OK)
+	if (probe_tags(http, change->admin->conf, side, change->name,
+	    &status) != ERR_OK)
 		*why = mem_dup(err_text());
-	else if (strncasecmp(reply.content_type, "application/json", 16) != 0)
-		*why = mem_fmt("HTTP %u, not of a registry", reply.status);
-	else if (reply.status == 200)
-		has = HAS_IT;
-	else if (reply.status == 404)
-		has = HAS_NOT;
+	else if (status == 200)
+		return HAS_IT;
+	else if (status == 404)
+		return HAS_NOT;
 	else
-		*why = mem_fmt("HTTP %u", reply.status);
-	buf_free(&reply.body);
-	free(url);
-	return has;
+		*why = mem_fmt("HTTP %u", status);
+	return HAS_UNKNOWN;
 }
 
 static void
@@ -76,8 +60,8 @@ ask_both(struct change *change)
 	struct http *http = http_new();
 
 	for (int i = 0; i < 2; i++)
-		change->has[i] = ask(http, admin_side(change->route, i),
-		    change->name, &change->why[i]);
+		change->has[i] = ask(http, change,
+		    admin_side(change->route, i), &change->why[i]);
 	http_free(http);
 }
 

@@ -1,4 +1,4 @@
-/* push.c: reproute-push: takes reports of pushes, from hooks and webhooks */
+/* push.c: reproute-push: takes reports of pushes, from hooks */
 /* SPDX-License-Identifier: ISC */
 #include <pthread.h>
 #include <stdlib.h>

@@ -96,7 +96,7 @@ fail(const struct question *question, enum err err, const char *what)
 {
 	log_failure(question, what);
 	refuse(question, err == ERR_BUSY ? UNAVAILABLE : FAILED,
-	    err == ERR_BUSY ? "its refs are being rewritten; ask again" :
+	    err == ERR_BUSY ? "its refs are just changing; ask again" :
 	    "it could not be read; the replica's log says why");
 }
 
@@ -157,7 +157,10 @@ show_refs(struct question *question)
 
 	if (repo == NULL)
 		return;
-	err = repo_refs(repo, &digest);
+	/* first: what ends before this, changes nothing behind it */
+	err = fetch_idle(repo_path(repo));
+	if (err == ERR_OK)
+		err = repo_refs(repo, &digest);
 	repo_close(repo);
 	if (err != ERR_OK) {
 		fail(question, err, "refs");
@@ -236,7 +239,7 @@ put_line(void *arg, const char *line)
 static bool
 nobody_listens(void *arg)
 {
-	return ended != 0 || ((struct stream *)arg)->gone;
+	return ended != 0 || gateway_ending() || ((struct stream *)arg)->gone;
 }
 
 static void

@@ -11,6 +11,7 @@
 #include "conf/mem.h"
 #include "conf/name.h"
 #include "sync/form.h"
+#include "sync/probe.h"
 #include "sync/wire.h"
 
 /* Names asked for in one page; docker-registry's own bound is the same. */
@@ -359,29 +360,21 @@ settle(struct table_txn *txn, void *arg)
 	    clock_real_s() + POSTPONE_S);
 }
 
-/*
- * The status that its tags/list answers; 0 and a sentence where none came,
- * or one that a registry does not give: a placement that holds an image must
- * not be lost to a wrong URL (a registry's errors are JSON, OCI
- * distribution-spec, "Error Codes").
- */
-static unsigned
-ask_tags(struct job *job, const char *name)
+/* Leaves a sentence where the status decides nothing. */
+static void
+ask_side(struct settling *settling, struct http *http,
+    const struct conf *conf)
 {
-	struct http_reply reply = { 0 };
-	char *url = mem_fmt("%s/v2/%s/tags/list?n=1", job->side->url, name);
-	unsigned status = 0;
+	const struct upstream *side = conf_upstream(conf,
+	    settling->before.upstream);
 
-	if (get(job, url, &reply) == ERR_OK) {
-		if (strncasecmp(reply.content_type, "application/json", 16)
-		    == 0)
-			status = reply.status;
-		(void)err_set(ERR_PEER, "%s: HTTP %u%s", url, reply.status,
-		    status == 0 ? ", not of a registry" : "");
-	}
-	buf_free(&reply.body);
-	free(url);
-	return status;
+	if (side == NULL)
+		(void)err_set(ERR_PEER, "upstream %s is not in the "
+		    "configuration", settling->before.upstream);
+	else if (probe_tags(http, conf, side, settling->name,
+	    &settling->status) == ERR_OK)
+		(void)err_set(ERR_PEER, "%s/v2/%s/tags/list: HTTP %u",
+		    side->url, settling->name, settling->status);
 }
 
 enum err
@@ -389,7 +382,6 @@ catalogue_settle(struct table *table, struct http *http,
     const struct conf *conf, const struct route *route, const char *name)
 {
 	struct settling settling = { .route = route, .name = name };
-	struct job job = { .http = http, .conf = conf, .route = route };
 	char why[512];
 	enum err err = table_read(table, read_placement, &settling);
 
@@ -398,12 +390,7 @@ catalogue_settle(struct table *table, struct http *http,
 		return ERR_OK;
 	if (err != ERR_OK)
 		return err;
-	job.side = conf_upstream(conf, settling.before.upstream);
-	if (job.side != NULL)
-		settling.status = ask_tags(&job, name);
-	else
-		(void)err_set(ERR_PEER, "upstream %s is not in the "
-		    "configuration", settling.before.upstream);
+	ask_side(&settling, http, conf);
 	snprintf(why, sizeof(why), "%s", err_text());
 	err = table_write(table, settle, &settling);
 	if (err != ERR_OK || settling.status == 200 || settling.status == 404)

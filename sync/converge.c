@@ -143,18 +143,26 @@ by_endpoint(const struct task *task)
 	return err;
 }
 
+/* Where the replica's copy is on this host; appended. */
+static enum err
+local_path(const struct upstream *replica, const char *name, struct buf *out)
+{
+	const struct name_values values = { .name = name,
+		.upstream = replica->name };
+
+	return name_fill(replica->path, &values, false, out);
+}
+
 static enum err
 by_local(const struct task *task)
 {
 	const struct upstream *primary = task->route->primary;
-	const struct name_values values = { .name = task->name,
-		.upstream = task->replica->name };
 	struct fetch fetch = { .auth_file = primary->auth_file,
 		.ca_file = primary->ca_file, .head = task->order.head,
 		.object_format = task->order.object_format,
 		.stall_ms = task->conf->sync.stall_ms };
 	struct buf path = { 0 }, origin = { 0 };
-	enum err err = name_fill(task->replica->path, &values, false, &path);
+	enum err err = local_path(task->replica, task->name, &path);
 
 	if (err == ERR_OK) {
 		buf_puts(&origin, primary->url);
@@ -284,4 +292,20 @@ converge_run(struct http *http, const struct conf *conf,
 		err = ways[route->converge].run(&task);
 	return err != ERR_OK ? err_prefix(err, "replica %s", replica->name) :
 	    ERR_OK;
+}
+
+enum err
+converge_idle(const struct route *route, const struct upstream *replica,
+    const char *name)
+{
+	struct buf path = { 0 };
+	enum err err;
+
+	if (route->converge != CONVERGE_LOCAL)
+		return ERR_OK;
+	err = local_path(replica, name, &path);
+	if (err == ERR_OK)
+		err = fetch_idle(path.data);
+	buf_free(&path);
+	return err;
 }

@@ -21,4 +21,12 @@ MUST_USE enum err converge_run(struct http *, const struct conf *,
     const struct route *, const struct upstream *replica, const char *name,
     const struct refs_digest *primary);
 
+/*
+ * ERR_BUSY while a fetch into the replica's copy is under way on this host
+ * (CONVERGE_LOCAL), perhaps one of a daemon that was killed.  Elsewhere
+ * reproute-replica looks itself.
+ */
+MUST_USE enum err converge_idle(const struct route *,
+    const struct upstream *replica, const char *name);
+
 #endif

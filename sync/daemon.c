@@ -69,7 +69,7 @@ look(void *arg)
 		    daemon->conf, route, name, &made);
 
 		if (err == ERR_OK)
-			lanes_put(daemon->lanes, route, name, true);
+			lanes_put(daemon->lanes, route, name, QUEUE_URGENT);
 		else if (err != ERR_ABSENT)
 			log_gated(&gate, LOG_WARNING, "%s/%s: primary %s: %s",
 			    route->name, log_escape(shown, sizeof(shown),

@@ -47,8 +47,7 @@ record_read(struct table_bytes value, struct record *out)
 		set->n_up += fence->state != FENCE_WATCH;
 	}
 	if (!unpack_whole(&in) || set->n > MAX_FENCES + 1)
-		return err_set(ERR_TABLE, "the table's fences of %s are "
-		    "damaged", out->name);
+		return unpack_failed("set of fences", out->name);
 	return ERR_OK;
 }
 
@@ -414,17 +413,13 @@ fences_next(struct table_txn *txn, const struct route *route,
 {
 	struct key all = key_of(route->name, NULL);
 	struct key at = key_of(route->name, name, NULL);
-	struct table_bytes found, value;
+	struct table_bytes value;
 	struct record record;
-	enum err err;
+	enum err err = key_next(txn, TABLE_FENCES, &all, &at, &value);
 
-	err = table_seek(txn, TABLE_FENCES, key_bytes(&at), true, &found,
-	    &value);
+	if (err == ERR_OK)
+		err = record_read(value, &record);
 	if (err != ERR_OK)
-		return err;
-	if (!key_under(&all, found))
-		return ERR_ABSENT;
-	if ((err = record_read(value, &record)) != ERR_OK)
 		return err;
 	strcpy(next, record.name);
 	*out = record.set;

@@ -83,6 +83,24 @@ take_lock(struct run *run)
 	return err;
 }
 
+enum err
+fetch_idle(const char *path)
+{
+	char *lock = mem_fmt("%s.reproute-lock", path);
+	int fd = open(lock, O_RDONLY | O_CLOEXEC);
+	enum err err = ERR_OK;
+
+	if (fd < 0 && errno != ENOENT)
+		err = err_sys("%s", lock);
+	else if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0)
+		err = errno == EWOULDBLOCK ? err_set(ERR_BUSY,
+		    "%s: a fetch is under way", path) : err_sys("%s", lock);
+	if (fd >= 0)
+		close(fd);
+	free(lock);
+	return err;
+}
+
 /*
  * libcurl reads ~/.netrc (git's http.c, CURLOPT_NETRC), so that the secret
  * is in no argument.  It is a link, so that nothing secret is left behind.

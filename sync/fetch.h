@@ -38,4 +38,10 @@ struct fetch {
  */
 MUST_USE enum err fetch_run(const struct fetch *);
 
+/*
+ * ERR_BUSY while a git that some fetch_run() started works on path, even one
+ * that has outlived it: refs that are equal now may move in a moment.
+ */
+MUST_USE enum err fetch_idle(const char *path);
+
 #endif

@@ -109,7 +109,7 @@ attend(struct inbox *inbox, const struct route *route, const char *name)
 	enum err err = table_read(inbox->table, is_known, &known);
 
 	if (err == ERR_OK)
-		lanes_put(inbox->lanes, route, name, true);
+		lanes_put(inbox->lanes, route, name, QUEUE_URGENT);
 	else if (err == ERR_ABSENT)
 		(void)look_put(inbox->look, route, name);
 }

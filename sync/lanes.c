@@ -11,7 +11,6 @@
 #include "conf/mem.h"
 #include "sync/http.h"
 #include "sync/peer.h"
-#include "sync/queue.h"
 #include "sync/row.h"
 #include "sync/work.h"
 
@@ -86,11 +85,11 @@ lanes_free(struct lanes *all)
 
 void
 lanes_put(struct lanes *all, const struct route *route, const char *name,
-    bool urgent)
+    enum queue_why why)
 {
 	for (size_t i = 0; i < all->n; i++)
 		if (all->lanes[i].route == route)
-			(void)queue_put(all->queue, i, name, urgent);
+			(void)queue_put(all->queue, i, name, why);
 }
 
 /*
@@ -201,7 +200,7 @@ refill_batch(struct table_txn *txn, void *arg)
 		if (err != ERR_OK)
 			break;
 		if (queue_put(lane->all->queue, lane->index, lag.name,
-		    walk->retry))
+		    walk->retry ? QUEUE_URGENT : QUEUE_LAGS))
 			strcpy(walk->name, lag.name);
 		else
 			walk->full = walk->ended = true;
@@ -274,7 +273,7 @@ lanes_sweep(struct lanes *all)
 			err = table_read(all->table, sweep_one, sweep);
 			if (err == ERR_OK)
 				lanes_put(all, sweep->route, sweep->name,
-				    false);
+				    QUEUE_VERIFY);
 		}
 		if (err == ERR_ABSENT) {
 			sweep->owed_ms = 0;
@@ -319,31 +318,45 @@ done_of(enum work_outcome outcome)
 	return QUEUE_DONE;
 }
 
-struct presence {
-	const struct upstream *replica;
-	bool down;
+struct question {
+	const struct lane *lane;
+	const char *name;
+	bool verify;
+	bool idle;
 };
 
+/*
+ * A name of a replica that is down would cost the primary an answer, rest,
+ * and come again; one that was put while it was worked on may be current.
+ */
 static enum err
-ask_down(struct table_txn *txn, void *arg)
+ask_idle(struct table_txn *txn, void *arg)
 {
-	struct presence *presence = arg;
+	struct question *question = arg;
+	const struct lane *lane = question->lane;
+	struct epochs epochs;
 	struct peer peer;
-	enum err err = peer_get(txn, presence->replica->name, &peer);
+	struct row row;
+	enum err err = peer_get(txn, lane->replica->name, &peer);
 
+	question->idle = err == ERR_OK && peer.down;
+	if (err != ERR_OK || question->idle || question->verify)
+		return err;
+	err = row_get(txn, lane->route, question->name, &row);
 	if (err == ERR_OK)
-		presence->down = peer.down;
+		err = epochs_get(txn, lane->route, lane->replica, &epochs);
+	question->idle = err == ERR_OK &&
+	    row_is_current(&row, lane->replica, &epochs);
 	return err;
 }
 
-/* Each of its names would cost the primary an answer, rest, and come again. */
 static bool
-is_away(struct lane *lane)
+is_idle(const struct lane *lane, const char *name, bool verify)
 {
-	struct presence presence = { lane->replica, false };
+	struct question question = { lane, name, verify, false };
 
-	return table_read(lane->all->table, ask_down, &presence) == ERR_OK &&
-	    presence.down;
+	return table_read(lane->all->table, ask_idle, &question) == ERR_OK &&
+	    question.idle;
 }
 
 static void *
@@ -353,13 +366,14 @@ work(void *arg)
 	struct lanes *all = lane->all;
 	struct http *http = http_new();
 	char name[NAME_SIZE];
+	bool verify;
 
-	while (queue_take(all->queue, lane->index, name)) {
+	while (queue_take(all->queue, lane->index, name, &verify)) {
 		int64_t begun_ms = clock_boot_ms();
 		enum work_outcome outcome;
 		bool raised;
 
-		if (is_away(lane)) {
+		if (is_idle(lane, name, verify)) {
 			queue_done(all->queue, lane->index, name, QUEUE_DONE);
 			continue;
 		}
@@ -367,7 +381,7 @@ work(void *arg)
 		    lane->replica, name, &raised);
 		say(lane, outcome, name, clock_boot_ms() - begun_ms);
 		if (raised)
-			lanes_put(all, lane->route, name, true);
+			lanes_put(all, lane->route, name, QUEUE_URGENT);
 		queue_done(all->queue, lane->index, name, done_of(outcome));
 	}
 	http_free(http);

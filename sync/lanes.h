@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "conf/conf.h"
+#include "sync/queue.h"
 #include "sync/table.h"
 
 /* One lane per git route and replica; see queue.h. */
@@ -18,7 +19,7 @@ void lanes_free(struct lanes *);
 
 /* A repository, at all replicas of its route. */
 void lanes_put(struct lanes *, const struct route *, const char *name,
-    bool urgent);
+    enum queue_why);
 
 /*
  * Where epochs rose since it was last done, every row of the route that has

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "conf/crypto.h"
+#include "conf/log.h"
 
 /* Words of one key. */
 #define MAX_KEY_WORDS 4
@@ -120,6 +121,15 @@ unpack_whole(const struct unpack *unpack)
 	return !unpack->broken && unpack->at == unpack->end;
 }
 
+enum err
+unpack_failed(const char *what, const char *whose)
+{
+	char shown[512];
+
+	return err_set(ERR_TABLE, "the table's %s of %s is damaged", what,
+	    log_escape(shown, sizeof(shown), whose));
+}
+
 static void
 add_word(struct key *key, const char *word)
 {
@@ -181,6 +191,20 @@ key_under(const struct key *prefix, struct table_bytes found)
 {
 	return found.len >= prefix->len &&
 	    memcmp(found.data, prefix->bytes, prefix->len) == 0;
+}
+
+enum err
+key_next(struct table_txn *txn, enum table_db db, const struct key *prefix,
+    const struct key *at, struct table_bytes *value)
+{
+	struct table_bytes found, its;
+	enum err err = table_seek(txn, db, key_bytes(at), true, &found, &its);
+
+	if (err == ERR_OK && !key_under(prefix, found))
+		err = ERR_ABSENT;
+	if (err == ERR_OK)
+		*value = its;
+	return err;
 }
 
 void

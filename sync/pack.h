@@ -38,6 +38,8 @@ uint64_t unpack_u64(struct unpack *);
 void unpack_text(struct unpack *, char *out, size_t size);
 /* Was all read, and nothing broken? */
 bool unpack_whole(const struct unpack *);
+/* ERR_TABLE: "the table's WHAT of WHOSE is damaged". */
+MUST_USE enum err unpack_failed(const char *what, const char *whose);
 
 /*
  * Keys are words, each followed by a NUL, so that a key of fewer words is a
@@ -56,6 +58,12 @@ struct key key_of(const char *first, ...) __attribute__((sentinel));
 struct table_bytes key_bytes(const struct key *);
 /* Is prefix, a key of whole words, the beginning of found? */
 bool key_under(const struct key *prefix, struct table_bytes found);
+/*
+ * The value of the first entry whose key is above at, and under prefix;
+ * borrowed until the transaction's next call.  ERR_ABSENT at the end.
+ */
+MUST_USE enum err key_next(struct table_txn *, enum table_db,
+    const struct key *prefix, const struct key *at, struct table_bytes *value);
 
 /* A time as a word of a key whose order is that of time; before 0 is 0. */
 #define TIME_WORD_SIZE 17

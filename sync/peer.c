@@ -24,13 +24,6 @@ struct note {
 };
 
 static enum err
-damaged(const char *what, const char *whose)
-{
-	return err_set(ERR_TABLE, "the table's %s of %s is damaged", what,
-	    whose);
-}
-
-static enum err
 note_read(struct table_bytes value, struct note *out)
 {
 	struct unpack in = unpack_of(value);
@@ -42,7 +35,7 @@ note_read(struct table_bytes value, struct note *out)
 	unpack_text(&in, note.route, sizeof(note.route));
 	unpack_text(&in, note.replica, sizeof(note.replica));
 	if (!unpack_whole(&in))
-		return damaged("epoch", note.route);
+		return unpack_failed("epoch", note.route);
 	*out = note;
 	return ERR_OK;
 }
@@ -159,15 +152,12 @@ static bool
 in_force(const struct conf *conf, const struct note *note)
 {
 	const struct route *route = conf_route(conf, note->route);
+	const struct upstream *replica = conf_upstream(conf, note->replica);
 
 	if (route == NULL || route->kind != ROUTE_GIT)
 		return false;
-	if (note->replica[0] == '\0')
-		return true;
-	for (size_t i = 0; i < route->n_replicas; i++)
-		if (strcmp(route->replicas[i]->name, note->replica) == 0)
-			return true;
-	return false;
+	return note->replica[0] == '\0' || (replica != NULL &&
+	    conf_is_replica(route, replica, NULL));
 }
 
 /*
@@ -178,19 +168,12 @@ static enum err
 forget_absent(struct table_txn *txn, const struct conf *conf)
 {
 	struct key all = key_of(KEY_EPOCH, NULL), at = all;
-	struct table_bytes found, value;
+	struct table_bytes value;
 	struct note note;
 	enum err err;
 
-	for (;;) {
-		err = table_seek(txn, TABLE_PEERS, key_bytes(&at), true,
-		    &found, &value);
-		if (err == ERR_ABSENT)
-			return ERR_OK;
-		if (err != ERR_OK)
-			return err;
-		if (!key_under(&all, found))
-			return ERR_OK;
+	while ((err = key_next(txn, TABLE_PEERS, &all, &at, &value)) ==
+	    ERR_OK) {
 		if ((err = note_read(value, &note)) != ERR_OK)
 			return err;
 		at = key_of(KEY_EPOCH, note.route, note.replica, NULL);
@@ -200,6 +183,7 @@ forget_absent(struct table_txn *txn, const struct conf *conf)
 		if ((err = note_put(txn, &note)) != ERR_OK)
 			return err;
 	}
+	return err == ERR_ABSENT ? ERR_OK : err;
 }
 
 static enum err
@@ -253,7 +237,7 @@ epochs_requeued(struct table_txn *txn, const struct route *route,
 		epochs.route = unpack_u64(&in);
 		epochs.replica = unpack_u64(&in);
 		if (!unpack_whole(&in))
-			return damaged("requeued epochs", route->name);
+			return unpack_failed("requeued epochs", route->name);
 	} else if (err != ERR_ABSENT) {
 		return err;
 	}
@@ -291,7 +275,7 @@ peer_get(struct table_txn *txn, const char *upstream, struct peer *out)
 		peer.since_s = (int64_t)unpack_u64(&in);
 		unpack_text(&in, peer.why, sizeof(peer.why));
 		if (!unpack_whole(&in))
-			return damaged("health", upstream);
+			return unpack_failed("health", upstream);
 	} else if (err != ERR_ABSENT) {
 		return err;
 	}

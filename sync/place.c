@@ -13,13 +13,6 @@
 #define REASON_IMPORT "import"
 #define REASON_ADMIN "admin"
 
-static enum err
-damaged(const char *what, const char *name)
-{
-	return err_set(ERR_TABLE, "the table's %s of %s is damaged", what,
-	    name);
-}
-
 static void
 copy_word(char out[WORD_SIZE], const char *word)
 {
@@ -44,7 +37,7 @@ placement_read(struct table_bytes value, char *name, struct placement *out)
 	place.made_s = (int64_t)unpack_u64(&in);
 	place.expires_s = (int64_t)unpack_u64(&in);
 	if (!unpack_whole(&in) || state > PLACE_FINAL || shared > 1)
-		return damaged("placement", name);
+		return unpack_failed("placement", name);
 	place.state = state;
 	place.shared = shared;
 	*out = place;
@@ -337,16 +330,13 @@ place_next(struct table_txn *txn, const struct route *route,
 	struct key all = key_of(route->name, NULL);
 	struct key at = key_of(route->name, name, NULL);
 	char stored[NAME_SIZE];
-	struct table_bytes found, value;
+	struct table_bytes value;
 	struct placement place;
-	enum err err = table_seek(txn, TABLE_PLACEMENTS, key_bytes(&at), true,
-	    &found, &value);
+	enum err err = key_next(txn, TABLE_PLACEMENTS, &all, &at, &value);
 
+	if (err == ERR_OK)
+		err = placement_read(value, stored, &place);
 	if (err != ERR_OK)
-		return err;
-	if (!key_under(&all, found))
-		return ERR_ABSENT;
-	if ((err = placement_read(value, stored, &place)) != ERR_OK)
 		return err;
 	strcpy(next, stored);
 	if (out != NULL)
@@ -374,7 +364,7 @@ place_expired(struct table_txn *txn, int64_t now_s, char *route, char *name)
 	unpack_text(&in, its_name, sizeof(its_name));
 	unpack_text(&in, its_route, sizeof(its_route));
 	if (!unpack_whole(&in))
-		return damaged("expiry", its_name);
+		return unpack_failed("expiry", its_name);
 	strcpy(route, its_route);
 	strcpy(name, its_name);
 	return ERR_OK;
@@ -426,7 +416,7 @@ import_get(struct table_txn *txn, const struct route *route,
 		import.conflicts = unpack_u64(&in);
 		unpack_text(&in, import.last, sizeof(import.last));
 		if (!unpack_whole(&in))
-			return damaged("import", side->name);
+			return unpack_failed("import", side->name);
 	} else if (err != ERR_ABSENT) {
 		return err;
 	}

@@ -14,6 +14,8 @@
 #define MAX_ADVERT_BODY (1UL << 30)
 /* An endpoint's answer is one digest and one name, or a word. */
 #define MAX_ENDPOINT_BODY (64UL << 10)
+/* A registry may list all tags, whatever was asked for. */
+#define MAX_TAGS_BODY (16UL << 20)
 /* Enough of an answer to know that somebody is alive. */
 #define MAX_ALIVE_BODY 4096
 #define MAX_ALIVE_MS 5000
@@ -58,6 +60,15 @@ refused(const char *url, const struct upstream *upstream, unsigned status)
 	return err_set(ERR_PEER, "%s: HTTP %u", url, status);
 }
 
+static void
+set_limits(const struct question *question, struct http_request *request)
+{
+	request->auth_file = question->upstream->auth_file;
+	request->ca_file = question->upstream->ca_file;
+	request->stall_ms = question->conf->sync.stall_ms;
+	request->total_ms = request->stall_ms * STALLS_IN_ALL;
+}
+
 /* Answers ERR_OK exactly for status 200. */
 static enum err
 ask(struct question *question, struct http_request *request,
@@ -65,10 +76,7 @@ ask(struct question *question, struct http_request *request,
 {
 	enum err err;
 
-	request->auth_file = question->upstream->auth_file;
-	request->ca_file = question->upstream->ca_file;
-	request->stall_ms = question->conf->sync.stall_ms;
-	request->total_ms = request->stall_ms * STALLS_IN_ALL;
+	set_limits(question, request);
 	question->status = 0;
 	err = http_run(question->http, request, reply);
 	if (err != ERR_OK)
@@ -371,6 +379,29 @@ probe_has_commit(struct http *http, const struct conf *conf,
 		err = err_set(ERR_PEER, "%s: has-commit answers neither "
 		    "\"true\" nor \"false\"", upstream->endpoint);
 	buf_free(&reply.body);
+	return err;
+}
+
+enum err
+probe_tags(struct http *http, const struct conf *conf,
+    const struct upstream *upstream, const char *name, unsigned *status)
+{
+	const struct question question = { http, conf, upstream, 0 };
+	char *url = mem_fmt("%s/v2/%s/tags/list?n=1", upstream->url, name);
+	struct http_request request = { .method = "GET", .url = url,
+		.max_body = MAX_TAGS_BODY };
+	struct http_reply reply = { 0 };
+	enum err err;
+
+	set_limits(&question, &request);
+	err = http_run(http, &request, &reply);
+	if (err == ERR_OK && !is_type(&reply, "application/json"))
+		err = err_set(ERR_PEER, "%s: HTTP %u, not of a registry", url,
+		    reply.status);
+	if (err == ERR_OK)
+		*status = reply.status;
+	buf_free(&reply.body);
+	free(url);
 	return err;
 }
 

@@ -55,6 +55,16 @@ MUST_USE enum err probe_has_commit(struct http *, const struct conf *,
     const struct upstream *, const char *name, const char *sha, bool *has);
 
 /*
+ * Has a registry that repository?  *status is what its tags/list answers (OCI
+ * distribution-spec, "Content Discovery"), which is 200 or 404 once a
+ * manifest was pushed or none was.  ERR_PEER: no answer, or one that a
+ * registry does not give (its errors are JSON, "Error Codes"): a placement
+ * that holds an image must not be lost to a wrong URL.
+ */
+MUST_USE enum err probe_tags(struct http *, const struct conf *,
+    const struct upstream *, const char *name, unsigned *status);
+
+/*
  * Is it alive?  Any HTTP answer below 500 to a GET of its endpoint (where
  * the route converges by endpoint) or of url + prefix.
  */

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "sync/advert.h"
+#include "sync/converge.h"
 #include "sync/fence.h"
 #include "sync/probe.h"
 #include "sync/row.h"
@@ -267,6 +268,12 @@ compare_refs(struct comparison *comparison, struct proof_result *result)
 	unsigned refusal;
 	enum err err;
 
+	/* first: what ends before this, changes nothing behind it */
+	err = converge_idle(comparison->route, comparison->replica,
+	    comparison->name);
+	if (err != ERR_OK)
+		return err_prefix(ERR_PEER, "replica %s",
+		    comparison->replica->name);
 	err = look_at_primary(comparison, &primary, &refusal);
 	if (refusal != 0)
 		return believe_refusal(comparison, refusal, result);
@@ -372,5 +379,51 @@ proof_run(struct table *table, struct http *http, const struct conf *conf,
 	}
 	if (err == ERR_OK)
 		*out = result;
+	return err;
+}
+
+struct unreported {
+	const struct route *route;
+	const struct upstream *replica;
+	const char *name;
+	bool raised;
+};
+
+static enum err
+raise_if_current(struct table_txn *txn, void *arg)
+{
+	struct unreported *unreported = arg;
+	struct epochs epochs;
+	struct row row;
+	uint64_t generation;
+	enum err err;
+
+	unreported->raised = false;
+	err = row_get(txn, unreported->route, unreported->name, &row);
+	if (err == ERR_OK)
+		err = epochs_get(txn, unreported->route, unreported->replica,
+		    &epochs);
+	if (err != ERR_OK ||
+	    !row_is_current(&row, unreported->replica, &epochs))
+		return err;
+	err = row_raise(txn, unreported->route, unreported->name, NULL,
+	    &generation);
+	unreported->raised = err == ERR_OK;
+	return err;
+}
+
+enum err
+proof_unreported(struct table *table, const struct route *route,
+    const struct upstream *replica, const char *name,
+    const struct proof_result *result, bool *raised)
+{
+	struct unreported unreported = { route, replica, name, false };
+	enum err err = ERR_OK;
+
+	if (result->outcome == PROOF_DIFFERS ||
+	    result->outcome == PROOF_UNVERIFIED)
+		err = table_write(table, raise_if_current, &unreported);
+	if (err == ERR_OK)
+		*raised = unreported.raised;
 	return err;
 }

@@ -30,17 +30,25 @@ struct proof_result {
  * Notes generation and epochs, then compares by the route's proof, then
  * marks with what was noted: in this order, which is the whole point.
  * ERR_ABSENT: the repository has no row.  ERR_PEER: one of the two could
- * not be asked; ERR_TABLE.
+ * not be asked, or the replica is just fetching it; ERR_TABLE.
  *
  * A primary that refuses, twice, voids all marks (404 and 410: PROOF_GONE;
  * other statuses: ERR_PEER); one that does not answer, or with 408, 429 or
- * 5xx, is in trouble itself and voids none.  PROOF_DIFFERS writes nothing: whoever finds
- * it where the mark is current raises the generation, as somebody changed
- * one of the two and told nobody.
+ * 5xx, is in trouble itself and voids none.  PROOF_DIFFERS and
+ * PROOF_UNVERIFIED write nothing; see proof_unreported().
  */
 MUST_USE enum err proof_run(struct table *, struct http *,
     const struct conf *, const struct route *,
     const struct upstream *replica, const char *name,
     struct proof_result *out);
+
+/*
+ * After it: where the replica is not what its current mark says, somebody
+ * changed one of the two and told nobody; then the generation rises, and
+ * *raised says so.
+ */
+MUST_USE enum err proof_unreported(struct table *, const struct route *,
+    const struct upstream *replica, const char *name,
+    const struct proof_result *, bool *raised);
 
 #endif

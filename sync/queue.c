@@ -25,6 +25,7 @@ struct item {
 	enum state state;
 	uint64_t turn;			/* when it came to wait */
 	bool again;			/* put while it was running */
+	bool verify;			/* put by QUEUE_VERIFY */
 	unsigned failures;		/* in a row */
 	int64_t until_ms;		/* clock_boot_ms(), of a resting one */
 	char *name;
@@ -158,24 +159,30 @@ wait_in_line(struct lane *lane, struct item *item, bool urgent)
 }
 
 bool
-queue_put(struct queue *queue, size_t i, const char *name, bool urgent)
+queue_put(struct queue *queue, size_t i, const char *name,
+    enum queue_why why)
 {
 	struct lane *lane = &queue->lanes[i];
+	bool urgent = why == QUEUE_URGENT;
 	struct item *item;
 	bool fits = true;
 
 	assert(i < queue->n);
 	pthread_mutex_lock(&queue->lock);
 	item = find(lane, name);
-	if (item == NULL) {
-		if ((fits = lane->size < MAX_LANE))
-			wait_in_line(lane, add(lane, name), urgent);
+	if (item == NULL && lane->size >= MAX_LANE) {
+		fits = false;
+	} else if (item == NULL) {
+		item = add(lane, name);
+		wait_in_line(lane, item, urgent);
 	} else if (item->state == RUNNING) {
 		item->again = true;
 	} else if (urgent) {
 		TAILQ_REMOVE(list_of(lane, item), item, link);
 		wait_in_line(lane, item, true);
 	}
+	if (fits && why == QUEUE_VERIFY)
+		item->verify = true;
 	pthread_mutex_unlock(&queue->lock);
 	return fits;
 }
@@ -249,7 +256,7 @@ sleep_until(struct queue *queue, struct lane *lane, int64_t for_ms)
 }
 
 bool
-queue_take(struct queue *queue, size_t i, char *name)
+queue_take(struct queue *queue, size_t i, char *name, bool *verify)
 {
 	struct lane *lane = &queue->lanes[i];
 	struct item *item = NULL;
@@ -272,6 +279,7 @@ queue_take(struct queue *queue, size_t i, char *name)
 		item->state = RUNNING;
 		item->again = false;
 		strcpy(name, item->name);
+		*verify = item->verify;
 	}
 	pthread_mutex_unlock(&queue->lock);
 	return item != NULL;
@@ -309,6 +317,7 @@ queue_done(struct queue *queue, size_t i, const char *name,
 	} else if (how == QUEUE_DONE && !item->again) {
 		forget(lane, item);
 	} else {
+		item->verify = item->verify && how != QUEUE_DONE;
 		item->failures = how == QUEUE_FAILED ? item->failures : 0;
 		wait_in_line(lane, item, how == QUEUE_AGAIN);
 	}

@@ -26,20 +26,31 @@ struct queue;
 struct queue *queue_new(size_t lanes);
 void queue_free(struct queue *);
 
+enum queue_why {
+	QUEUE_LAGS,	/* it lags: in its turn */
+	/*
+	 * Somebody reads it, or it just changed: before all others, and even
+	 * if it is resting; but each second turn is that of the one that has
+	 * waited longest, so that no repository starves.
+	 */
+	QUEUE_URGENT,
+	QUEUE_VERIFY,	/* in its turn, and also if it does not lag */
+};
+
 /*
- * name is to be looked at.  urgent: before all others, and even if it is
- * resting; but each second turn is that of the one that has waited longest,
- * so that no repository starves.  One that is running is looked at once more
+ * name is to be looked at.  One that is running is looked at once more
  * afterwards.  Returns false where the lane is full.
  */
-bool queue_put(struct queue *, size_t lane, const char *name, bool urgent);
+bool queue_put(struct queue *, size_t lane, const char *name,
+    enum queue_why);
 
 /*
  * The next name of a lane into name (of NAME_SIZE), which then is running;
  * waits until there is one.  false: the queue was closed, or (once it is
- * draining) nothing is left that is not resting.
+ * draining) nothing is left that is not resting.  *verify: it was put by
+ * QUEUE_VERIFY.
  */
-bool queue_take(struct queue *, size_t lane, char *name);
+bool queue_take(struct queue *, size_t lane, char *name, bool *verify);
 
 enum queue_done {
 	QUEUE_DONE,	/* it is forgotten */

@@ -111,6 +111,12 @@ repo_close(struct repo *repo)
 }
 
 const char *
+repo_path(const struct repo *repo)
+{
+	return repo->path;
+}
+
+const char *
 repo_object_format(const struct repo *repo)
 {
 	return repo->object_format;

@@ -20,6 +20,8 @@ struct repo;
 MUST_USE enum err repo_open(const char *path, struct repo **out);
 void repo_close(struct repo *);
 
+/* As it was opened; borrowed until repo_close(). */
+const char *repo_path(const struct repo *);
 /* "sha1" or "sha256"; borrowed until repo_close(). */
 const char *repo_object_format(const struct repo *);
 

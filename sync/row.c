@@ -18,13 +18,6 @@
 #define KEY_DROPPED "dropped"
 
 static enum err
-damaged(const char *what, const char *name)
-{
-	return err_set(ERR_TABLE, "the table's %s of %s is damaged", what,
-	    name);
-}
-
-static enum err
 row_read(struct table_bytes value, char *name, struct row *out)
 {
 	struct unpack in = unpack_of(value);
@@ -36,7 +29,7 @@ row_read(struct table_bytes value, char *name, struct row *out)
 	unpack_text(&in, row.sha, sizeof(row.sha));
 	row.n_marks = unpack_u8(&in);
 	if (row.n_marks > MAX_REPLICAS)
-		return damaged("row", name);
+		return unpack_failed("row", name);
 	for (unsigned i = 0; i < row.n_marks; i++) {
 		struct mark *mark = &row.marks[i];
 
@@ -47,7 +40,7 @@ row_read(struct table_bytes value, char *name, struct row *out)
 		mark->at_s = (int64_t)unpack_u64(&in);
 	}
 	if (!unpack_whole(&in))
-		return damaged("row", name);
+		return unpack_failed("row", name);
 	*out = row;
 	return ERR_OK;
 }
@@ -169,7 +162,7 @@ dropped_get(struct table_txn *txn, const struct route *route, uint64_t *out)
 	in = unpack_of(value);
 	generation = unpack_u64(&in);
 	if (!unpack_whole(&in))
-		return damaged("dropped generation", route->name);
+		return unpack_failed("dropped generation", route->name);
 	*out = generation;
 	return ERR_OK;
 }
@@ -363,21 +356,17 @@ row_next(struct table_txn *txn, const struct route *route, const char *name,
 {
 	struct key all = key_of(route->name, NULL);
 	struct key at = key_of(route->name, name, NULL);
-	struct table_bytes found, value;
+	struct table_bytes value;
 	char stored[NAME_SIZE];
 	struct unpack in;
-	enum err err;
+	enum err err = key_next(txn, TABLE_ROWS, &all, &at, &value);
 
-	err = table_seek(txn, TABLE_ROWS, key_bytes(&at), true, &found,
-	    &value);
 	if (err != ERR_OK)
 		return err;
-	if (!key_under(&all, found))
-		return ERR_ABSENT;
 	in = unpack_of(value);
 	unpack_text(&in, stored, sizeof(stored));
 	if (in.broken)
-		return damaged("row after", name);
+		return unpack_failed("row after", name);
 	strcpy(next, stored);
 	return ERR_OK;
 }
@@ -389,22 +378,18 @@ lag_entry(struct table_txn *txn, const struct route *route,
 {
 	struct key all = key_of(route->name, replica->name, NULL);
 	struct key at = key_of(route->name, replica->name, name, NULL);
-	struct table_bytes found, value;
+	struct table_bytes value;
 	struct unpack in;
 	struct lag lag;
-	enum err err;
+	enum err err = key_next(txn, TABLE_LAG, &all, &at, &value);
 
-	err = table_seek(txn, TABLE_LAG, key_bytes(&at), true, &found,
-	    &value);
 	if (err != ERR_OK)
 		return err;
-	if (!key_under(&all, found))
-		return ERR_ABSENT;
 	in = unpack_of(value);
 	unpack_text(&in, lag.name, sizeof(lag.name));
 	lag.since_s = (int64_t)unpack_u64(&in);
 	if (!unpack_whole(&in))
-		return damaged("lag after", name);
+		return unpack_failed("lag after", name);
 	*next = lag;
 	return ERR_OK;
 }

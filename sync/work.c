@@ -11,34 +11,7 @@ struct subject {
 	const struct route *route;
 	const struct upstream *replica;
 	const char *name;
-	bool raised;
 };
-
-/*
- * Refs differ although the mark is current: somebody changed the primary, or
- * set the replica back, and told nobody.  Every mark is void then.
- */
-static enum err
-raise_if_unreported(struct table_txn *txn, void *arg)
-{
-	struct subject *subject = arg;
-	struct epochs epochs;
-	struct row row;
-	uint64_t generation;
-	enum err err;
-
-	subject->raised = false;
-	err = row_get(txn, subject->route, subject->name, &row);
-	if (err == ERR_OK)
-		err = epochs_get(txn, subject->route, subject->replica,
-		    &epochs);
-	if (err != ERR_OK || !row_is_current(&row, subject->replica, &epochs))
-		return err;
-	err = row_raise(txn, subject->route, subject->name, NULL,
-	    &generation);
-	subject->raised = err == ERR_OK;
-	return err;
-}
 
 static enum err
 drop(struct table_txn *txn, void *arg)
@@ -97,7 +70,7 @@ work_run(struct table *table, struct http *http, const struct conf *conf,
     const struct route *route, const struct upstream *replica,
     const char *name, bool *raised)
 {
-	struct subject subject = { route, replica, name, false };
+	struct subject subject = { route, replica, name };
 	struct proof_result proof;
 	enum err err;
 
@@ -107,13 +80,12 @@ work_run(struct table *table, struct http *http, const struct conf *conf,
 		return WORK_DROPPED;
 	if (err != ERR_OK)
 		return WORK_FAILED;
-	if (proof.outcome != PROOF_DIFFERS)
-		return after_proof(table, &subject, &proof);
-	err = table_write(table, raise_if_unreported, &subject);
+	err = proof_unreported(table, route, replica, name, &proof, raised);
 	if (err == ERR_ABSENT)
 		return WORK_DROPPED;
 	if (err != ERR_OK)
 		return WORK_FAILED;
-	*raised = subject.raised;
+	if (proof.outcome != PROOF_DIFFERS)
+		return after_proof(table, &subject, &proof);
 	return converge_and_prove(table, http, conf, &subject, &proof);
 }

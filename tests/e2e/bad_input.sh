@@ -125,6 +125,10 @@ is "$(front_status -d '' "$replica/projects/team/repos/app/fetch/")" 401 \
 is "$(front_status -X POST -H "Authorization: Bearer $(cat "$STAGE/token")" \
 	-d nonsense "$replica/projects/team/repos/app/fetch/")" 400 \
 	"fetch with nonsense: 400"
+lock=$STAGE/git/replica1/team/app.git.reproute-lock
+is "$(flock "$lock" curl -s -o /dev/null -w '%{http_code}' \
+	"$replica/projects/team/repos/app/refs/")" 503 \
+	"refs of a repository that is being fetched: 503"
 ln -s /etc "$STAGE/git/replica1/link"
 is "$(front_status "$replica/projects/-/repos/link/refs/")" 404 \
 	"no link is followed"

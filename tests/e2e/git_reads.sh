@@ -51,7 +51,7 @@ reads "refs only" git ls-remote -q "$url"
 is "$(git ls-remote "$url" | grep -c refs/heads/b)" 400 "all 400"
 for version in 0 2; do
 	like "$(GIT_TRACE_CURL=1 git -c protocol.version=$version clone -q \
-		"$url" "gzip$version" 2>&1)" '=> Send header: content-encoding: gzip' \
+		"$url" "gzip$version" 2>&1)" '=> Send header: Content-Encoding: gzip' \
 		"protocol v$version: many wants, in a compressed body"
 done
 

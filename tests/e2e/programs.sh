@@ -69,6 +69,14 @@ like "$(cat out)" '"reason":"unknown"' "an absent table is an empty one"
 ok "and none was made" test ! -e "$STAGE/state/table.mdb"
 exits 0 "options anywhere" "$STAGE_BIN/reproute" explain GET --client '[::1]:7' \
 	/v2/ -H 'A: b' --json -c "$STAGE/here.conf"
+printf 'state_dir = "%s/none";\nrun_dir = "%s/no-run";\n' "$STAGE" "$STAGE" \
+	> nowhere.conf
+exits 1 "check without its directories" "$STAGE_BIN/reproute" \
+	-c nowhere.conf check
+like "$(cat out)" 'state_dir: .*install -d -o reproute -g reproute -m 2770' \
+	"check says how to make the state's"
+like "$(cat out)" 'run_dir: .*install -d -o reproute -g www-data -m 2750' \
+	"and that of the sockets, which the web server has to enter"
 exits 0 "webconf lighttpd" "$STAGE_BIN/reproute" webconf lighttpd
 exits 64 "webconf of another server" "$STAGE_BIN/reproute" webconf nonsense
 story_end

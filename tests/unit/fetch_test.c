@@ -266,7 +266,10 @@ test_busy(void)
 	flock(fd, LOCK_EX);
 	tap_int(fetch(copy, origin, "", "sha1"), ERR_BUSY,
 	    "one at a time per repository");
+	tap_int(fetch_idle(copy), ERR_BUSY, "its refs may move");
 	close(fd);
+	tap_int(fetch_idle(copy), ERR_OK, "they stand when that is over");
+	tap_int(fetch_idle(origin), ERR_OK, "and where nobody ever fetched");
 	tap_int(fetch(copy, origin, "", "sha1"), ERR_OK, "then the other");
 	free(path);
 	free(copy);

@@ -249,8 +249,8 @@ away(void)
 	begin("away");
 	lanes = lanes_new(&world.conf, world.table);
 	world_learn(&world, world.more, "x y");
-	lanes_put(lanes, world.more, "x", false);
-	lanes_put(lanes, world.more, "y", true);
+	lanes_put(lanes, world.more, "x", QUEUE_LAGS);
+	lanes_put(lanes, world.more, "y", QUEUE_URGENT);
 	set_up(world.two, false);
 	work(lanes);
 	tap_int(host.other.adverts + host.two.adverts, 0,

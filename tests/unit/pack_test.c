@@ -129,6 +129,14 @@ test_long_keys(void)
 }
 
 static void
+test_failed(void)
+{
+	tap_int(unpack_failed("row", "a\nb"), ERR_TABLE, "a damaged record");
+	tap_str(err_text(), "the table's row of a\\x0ab is damaged",
+	    "whatever name it holds");
+}
+
+static void
 test_keys(void)
 {
 	struct key a = key_of("a", NULL), ab = key_of("a", "b", NULL);
@@ -177,6 +185,7 @@ main(void)
 	test_bytes();
 	test_round_trip();
 	test_records();
+	test_failed();
 	test_long_keys();
 	test_keys();
 	test_times();

@@ -1,8 +1,11 @@
 /* proof_test.c: a mark says what was noted before comparing, or nothing */
 /* SPDX-License-Identifier: ISC */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "sync/fence.h"
 #include "sync/proof.h"
@@ -430,6 +433,30 @@ test_unreachable(size_t number)
 	world.main->url = url;
 }
 
+/* A fetch that has outlived its daemon will move refs that are equal now. */
+static void
+test_fetching(size_t number)
+{
+	static const struct row_of_test row = { "the replica is fetching",
+	    PLAIN, { .oid = A }, { .oid = A }, ERR_PEER, PROOF_MARKED,
+	    "1 - c", NULL };
+	char *path = mem_fmt("%s/copy.git", tap_dir());
+	char *lock = mem_fmt("%s.reproute-lock", path);
+	int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	world.code->converge = CONVERGE_LOCAL;
+	world.one->path = path;
+	flock(fd, LOCK_EX);
+	test_row(&row, number);
+	tap_int(run.asked[0] + run.asked[1], 0, "then nobody is asked");
+	tap_ok(strstr(err_text(), "a fetch is under way") != NULL, "%s",
+	    err_text());
+	close(fd);
+	world.one->path = NULL;
+	free(lock);
+	free(path);
+}
+
 #define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 
 int
@@ -451,6 +478,8 @@ main(void)
 	test_rows(by_refs, COUNT(by_refs), &number);
 	world.code->converge = CONVERGE_ENDPOINT;
 	test_rows(by_endpoint, COUNT(by_endpoint), &number);
+	test_fetching(number++);
+	world.code->converge = CONVERGE_ENDPOINT;
 	world.code->proof = PROOF_COMMIT;
 	test_rows(by_commit, COUNT(by_commit), &number);
 	test_unreachable(number);

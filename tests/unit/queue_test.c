@@ -10,8 +10,9 @@ static const char *
 take(struct queue *queue, size_t lane)
 {
 	static char name[NAME_SIZE];
+	bool verify;
 
-	return queue_take(queue, lane, name) ? name : "-";
+	return queue_take(queue, lane, name, &verify) ? name : "-";
 }
 
 static void
@@ -19,17 +20,17 @@ order(void)
 {
 	struct queue *queue = queue_new(2);
 
-	queue_put(queue, 0, "a", false);
-	queue_put(queue, 0, "b", false);
-	queue_put(queue, 0, "a", false);
-	queue_put(queue, 0, "c", true);
-	queue_put(queue, 1, "z", false);
+	queue_put(queue, 0, "a", QUEUE_LAGS);
+	queue_put(queue, 0, "b", QUEUE_LAGS);
+	queue_put(queue, 0, "a", QUEUE_LAGS);
+	queue_put(queue, 0, "c", QUEUE_URGENT);
+	queue_put(queue, 1, "z", QUEUE_LAGS);
 	tap_int((long long)queue_size(queue, 0), 3, "a name is there once");
 	queue_drain(queue);
 	tap_str(take(queue, 0), "c", "urgent first");
 	tap_str(take(queue, 0), "a", "then in order");
 	tap_str(take(queue, 1), "z", "lanes do not wait for each other");
-	queue_put(queue, 0, "b", true);
+	queue_put(queue, 0, "b", QUEUE_URGENT);
 	tap_str(take(queue, 0), "b", "urgent, though it waited already");
 	tap_str(take(queue, 0), "-", "all taken");
 	queue_free(queue);
@@ -44,11 +45,11 @@ fairness(void)
 	struct queue *queue = queue_new(1);
 
 	queue_drain(queue);
-	queue_put(queue, 0, "a", false);
-	queue_put(queue, 0, "b", false);
-	queue_put(queue, 0, "hot/1", true);
-	queue_put(queue, 0, "c", false);
-	queue_put(queue, 0, "hot/2", true);
+	queue_put(queue, 0, "a", QUEUE_LAGS);
+	queue_put(queue, 0, "b", QUEUE_LAGS);
+	queue_put(queue, 0, "hot/1", QUEUE_URGENT);
+	queue_put(queue, 0, "c", QUEUE_LAGS);
+	queue_put(queue, 0, "hot/2", QUEUE_URGENT);
 	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
 		const char *name = take(queue, 0);
 
@@ -65,9 +66,9 @@ outcomes(void)
 	struct queue *queue = queue_new(1);
 
 	queue_drain(queue);
-	queue_put(queue, 0, "a", false);
+	queue_put(queue, 0, "a", QUEUE_LAGS);
 	tap_str(take(queue, 0), "a", "taken");
-	queue_put(queue, 0, "a", false);
+	queue_put(queue, 0, "a", QUEUE_LAGS);
 	tap_str(take(queue, 0), "-", "not twice at once");
 	queue_done(queue, 0, "a", QUEUE_DONE);
 	tap_str(take(queue, 0), "a", "put while it ran: once more");
@@ -75,9 +76,9 @@ outcomes(void)
 	tap_str(take(queue, 0), "a", "again");
 	queue_done(queue, 0, "a", QUEUE_FAILED);
 	tap_str(take(queue, 0), "-", "a failed one rests");
-	queue_put(queue, 0, "a", false);
+	queue_put(queue, 0, "a", QUEUE_LAGS);
 	tap_str(take(queue, 0), "-", "a refill does not end its rest");
-	queue_put(queue, 0, "a", true);
+	queue_put(queue, 0, "a", QUEUE_URGENT);
 	tap_str(take(queue, 0), "a", "somebody who asks for it does");
 	queue_done(queue, 0, "a", QUEUE_DONE);
 	tap_int((long long)queue_size(queue, 0), 0, "done is forgotten");
@@ -89,12 +90,12 @@ rests(void)
 {
 	struct queue *queue = queue_new(1);
 
-	queue_put(queue, 0, "a", false);
+	queue_put(queue, 0, "a", QUEUE_LAGS);
 	tap_str(take(queue, 0), "a", "taken");
 	queue_done(queue, 0, "a", QUEUE_FAILED);
 	tap_str(take(queue, 0), "a", "comes back when it has rested");
 	queue_done(queue, 0, "a", QUEUE_DONE);
-	queue_put(queue, 0, "b", false);
+	queue_put(queue, 0, "b", QUEUE_LAGS);
 	queue_close(queue);
 	tap_str(take(queue, 0), "-", "closed");
 	queue_free(queue);
@@ -109,12 +110,46 @@ bound(void)
 
 	for (int i = 0; i < MAX_LANE; i++) {
 		snprintf(name, sizeof(name), "p/%d", i);
-		all = queue_put(queue, 0, name, false) && all;
+		all = queue_put(queue, 0, name, QUEUE_LAGS) && all;
 	}
 	tap_ok(all, "%d names fit", MAX_LANE);
-	tap_ok(!queue_put(queue, 0, "one/more", false), "and no more");
-	tap_ok(queue_put(queue, 0, "p/1", true), "known ones go on");
+	tap_ok(!queue_put(queue, 0, "one/more", QUEUE_LAGS), "and no more");
+	tap_ok(queue_put(queue, 0, "p/1", QUEUE_URGENT), "known ones go on");
 	queue_free(queue);
+}
+
+/* What is to be verified is so until that was done, whoever asks besides. */
+static void
+verify(void)
+{
+	static const struct {
+		enum queue_why first, second;
+		enum queue_done done;
+		bool before, after;
+	} rows[] = {
+		{ QUEUE_LAGS, QUEUE_LAGS, QUEUE_FAILED, false, false },
+		{ QUEUE_VERIFY, QUEUE_LAGS, QUEUE_DONE, true, false },
+		{ QUEUE_LAGS, QUEUE_VERIFY, QUEUE_DONE, true, false },
+		{ QUEUE_VERIFY, QUEUE_URGENT, QUEUE_FAILED, true, true },
+		{ QUEUE_URGENT, QUEUE_LAGS, QUEUE_AGAIN, false, false },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct queue *queue = queue_new(1);
+		char name[NAME_SIZE];
+		bool asked = false;
+
+		queue_drain(queue);
+		queue_put(queue, 0, "a", rows[i].first);
+		queue_put(queue, 0, "a", rows[i].second);
+		tap_ok(queue_take(queue, 0, name, &asked) &&
+		    asked == rows[i].before, "row %zu: verify", i);
+		queue_put(queue, 0, "a", QUEUE_LAGS);
+		queue_done(queue, 0, "a", rows[i].done);
+		tap_ok(queue_take(queue, 0, name, &asked) &&
+		    asked == rows[i].after, "row %zu: and afterwards", i);
+		queue_free(queue);
+	}
 }
 
 int
@@ -125,5 +160,6 @@ main(void)
 	outcomes();
 	rests();
 	bound();
+	verify();
 	return tap_done();
 }

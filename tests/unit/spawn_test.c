@@ -69,7 +69,8 @@ static const struct {
 	    SH("trap '' TERM; while :; do sleep 60; done"), NULL, NULL, 200,
 	    ERR_PEER, "", "no sign of life" },
 	{ "output keeps it alive", SH("for i in 1 2 3 4 5 6 7 8 9; do"
-	    " sleep 0.15; echo $i >&2; done"), NULL, NULL, 1000, ERR_OK, "", NULL },
+	    " sleep 0.15; echo $i >&2; done"), NULL, NULL, 1000, ERR_OK, "",
+	    NULL },
 	{ "signals are as at the start",
 	    SH("kill -PIPE $$; echo survived"), NULL, NULL, LONG_MS, ERR_PEER,
 	    "", "killed by signal 13" },
