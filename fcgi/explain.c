@@ -195,13 +195,17 @@ static void
 look_at_pulse(const struct conf *conf, struct finding *out)
 {
 	struct pulse *pulse;
+	enum err err = pulse_open(conf->run_dir, false, &pulse);
 	int64_t age_ms;
 
-	if (pulse_open(conf->run_dir, false, &pulse) != ERR_OK) {
+	if (err == ERR_ABSENT)
 		buf_puts(next_note(out), "there is no heartbeat of the daemon; "
 		    "decided as if there were one");
+	else if (err != ERR_OK)
+		buf_fmt(next_note(out), "%s; decided as if the daemon's heart "
+		    "beat", err_text());
+	if (err != ERR_OK)
 		return;
-	}
 	age_ms = pulse_age_ms(pulse);
 	if (age_ms < 0)
 		buf_puts(next_note(out), "the daemon has not run since boot; "

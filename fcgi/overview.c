@@ -172,9 +172,12 @@ look_at_pulse(struct overview *overview)
 {
 	const struct conf *conf = overview->admin->conf;
 	struct pulse *pulse;
+	enum err err = pulse_open(conf->run_dir, false, &pulse);
 
 	overview->beat_ms = -1;
-	if (pulse_open(conf->run_dir, false, &pulse) == ERR_OK) {
+	if (err != ERR_OK && err != ERR_ABSENT)
+		overview->silent = mem_dup(err_text());
+	if (err == ERR_OK) {
 		overview->beat_ms = pulse_age_ms(pulse);
 		for (size_t i = 0; i < conf->n_routes; i++) {
 			overview->doubt[i] = admin_is_git(&conf->routes[i]) &&
@@ -202,5 +205,6 @@ void
 overview_free(struct overview *overview)
 {
 	free(overview->broken);
+	free(overview->silent);
 	free(overview->routes);
 }

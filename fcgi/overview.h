@@ -52,6 +52,7 @@ struct overview {
 	char *broken;			/* why the table cannot be read */
 	struct table_size size;
 	int64_t beat_ms;		/* age of the heartbeat; -1: none */
+	char *silent;			/* why it cannot be read; or NULL */
 	bool doubt[MAX_ROUTES];
 	struct route_status *routes;
 	bool red;			/* a person must act */

@@ -16,7 +16,9 @@ print_head(const struct overview *overview)
 	char span[32];
 
 	printf("%-10s %s\n", "state", overview->red ? "red" : "green");
-	if (overview->beat_ms < 0)
+	if (overview->silent != NULL)
+		printf("%-10s %s\n", "daemon", overview->silent);
+	else if (overview->beat_ms < 0)
 		printf("%-10s no heartbeat since boot: start reproute-syncd; "
 		    "all reads go to the primary\n", "daemon");
 	else
@@ -196,6 +198,7 @@ print_json(const struct overview *overview)
 
 	wire_bool(wire, "red", overview->red);
 	wire_number(wire, "heartbeat_ms", overview->beat_ms);
+	wire_text(wire, "heartbeat_error", overview->silent);
 	wire_text(wire, "table_error", overview->broken);
 	wire_number(wire, "table_used", (int64_t)overview->size.used);
 	wire_number(wire, "table_map", (int64_t)overview->size.map);

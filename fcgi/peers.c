@@ -48,6 +48,7 @@ outcome_word(enum proof_outcome outcome)
 		[PROOF_SUPERSEDED] = "equal, but it changed meanwhile: no "
 		    "mark",
 		[PROOF_FENCED] = "not compared: a fence is up",
+		[PROOF_UNREPORTED] = "not compared: no commit was reported",
 		[PROOF_DIFFERS] = "differs",
 		[PROOF_GONE] = "the primary has no such repository: all marks "
 		    "are void",
@@ -106,6 +107,7 @@ wire_result(struct wire *wire, const struct upstream *replica,
 		[PROOF_MARKED] = "marked",
 		[PROOF_SUPERSEDED] = "superseded",
 		[PROOF_FENCED] = "fenced",
+		[PROOF_UNREPORTED] = "unreported",
 		[PROOF_DIFFERS] = "differs",
 		[PROOF_GONE] = "gone",
 		[PROOF_UNVERIFIED] = "unverified",

@@ -78,8 +78,7 @@ refuse(struct gateway_request *request, enum answer which,
 static bool
 authorized(const struct push *push, struct gateway_request *request)
 {
-	char *token;
-	bool has;
+	enum err err;
 
 	if (push->conf == NULL) {
 		refuse(request, UNAVAILABLE, "the configuration is wrong; "
@@ -91,19 +90,15 @@ authorized(const struct push *push, struct gateway_request *request)
 		    "push.token_file in the configuration");
 		return false;
 	}
-	if (secret_read(push->conf->push.token_file, &token) != ERR_OK) {
+	err = reply_authorized(request, push->conf->push.token_file);
+	if (err == ERR_DENIED) {
+		refuse(request, UNAUTHORIZED, err_text());
+	} else if (err != ERR_OK) {
 		log_msg(LOG_ERR, "push.token_file: %s", err_text());
 		refuse(request, UNAVAILABLE, "push.token_file cannot be "
 		    "used; the log says why");
-		return false;
 	}
-	has = reply_has_bearer(request, token);
-	explicit_bzero(token, strlen(token));
-	free(token);
-	if (!has)
-		refuse(request, UNAUTHORIZED, "Authorization: Bearer TOKEN "
-		    "is missing or wrong");
-	return has;
+	return err == ERR_OK;
 }
 
 /* Without its parameters (RFC 9110, 8.3.1). */

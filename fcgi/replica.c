@@ -7,7 +7,6 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "conf/crypto.h"
 #include "conf/log.h"
 #include "conf/program.h"
 #include "fcgi/endpoint.h"
@@ -176,27 +175,22 @@ static bool
 may_fetch(const struct question *question)
 {
 	const char *path = question->conf->replica.token_file;
-	char *secret;
-	bool has;
+	enum err err;
 
 	if (path == NULL || question->conf->replica.origin == NULL) {
 		refuse(question, UNAVAILABLE, "this replica fetches nothing: "
 		    "set replica.origin and replica.token_file there");
 		return false;
 	}
-	if (secret_read(path, &secret) != ERR_OK) {
+	err = reply_authorized(question->request, path);
+	if (err == ERR_DENIED) {
+		refuse(question, UNAUTHORIZED, err_text());
+	} else if (err != ERR_OK) {
 		log_msg(LOG_ERR, "replica.token_file: %s", err_text());
 		refuse(question, UNAVAILABLE, "replica.token_file cannot be "
 		    "used; the replica's log says why");
-		return false;
 	}
-	has = reply_has_bearer(question->request, secret);
-	explicit_bzero(secret, strlen(secret));
-	free(secret);
-	if (!has)
-		refuse(question, UNAUTHORIZED, "Authorization: Bearer TOKEN "
-		    "is missing or wrong");
-	return has;
+	return err == ERR_OK;
 }
 
 /* If there is none, it has been answered. */

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "fcgi/reply.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -39,8 +40,8 @@ reply_error(struct gateway_request *request, const char *status,
 	return err;
 }
 
-bool
-reply_has_bearer(const struct gateway_request *request, const char *secret)
+static bool
+has_bearer(const struct gateway_request *request, const char *secret)
 {
 	static const char scheme[] = "Bearer ";
 	const char *said = gateway_param(request, "HTTP_AUTHORIZATION");
@@ -49,4 +50,20 @@ reply_has_bearer(const struct gateway_request *request, const char *secret)
 		return false;
 	said += strlen(scheme);
 	return secret_equal(said + strspn(said, " "), secret);
+}
+
+enum err
+reply_authorized(const struct gateway_request *request, const char *file)
+{
+	char *secret;
+	enum err err = secret_read(file, &secret);
+
+	if (err != ERR_OK)
+		return err;
+	if (!has_bearer(request, secret))
+		err = err_set(ERR_DENIED, "Authorization: Bearer TOKEN is "
+		    "missing or wrong");
+	explicit_bzero(secret, strlen(secret));
+	free(secret);
+	return err;
 }

@@ -3,8 +3,6 @@
 #ifndef FCGI_REPLY_H
 #define FCGI_REPLY_H
 
-#include <stdbool.h>
-
 #include "conf/mem.h"
 #include "fcgi/gateway.h"
 
@@ -24,7 +22,12 @@ MUST_USE enum err reply_error(struct gateway_request *, const char *status,
 
 /* Asks for a bearer token (RFC 6750, 3). */
 #define REPLY_CHALLENGE "WWW-Authenticate: Bearer realm=\"reproute\"\r\n"
-/* Does it carry that secret as a bearer token (RFC 6750, 2.1)? */
-bool reply_has_bearer(const struct gateway_request *, const char *secret);
+/*
+ * ERR_OK: it carries the file's first line as a bearer token (RFC 6750,
+ * 2.1).  ERR_DENIED: it does not, with a sentence for the client; else the
+ * error is secret_read()'s, with one for the log.
+ */
+MUST_USE enum err reply_authorized(const struct gateway_request *,
+    const char *file);
 
 #endif

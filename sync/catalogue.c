@@ -20,6 +20,8 @@
 #define SMALL_PAGE_NAMES 100
 /* A page may hold so many names, whatever was asked for. */
 #define MAX_PAGE_NAMES 100000
+/* Names placed in one transaction, so that nobody waits long for the table. */
+#define BATCH 500
 /* How long a placement is put off whose side cannot be asked, in seconds. */
 #define POSTPONE_S 3600
 /* An answer that trickles in is ended after so many stall limits. */
@@ -36,6 +38,7 @@ struct job {
 	/* the page under way: legal names, and how many there were in all */
 	char **names;
 	size_t n_names, found;
+	size_t from, to;	/* of names: the batch under way */
 	char next[NAME_SIZE];	/* cursor of the page behind it, or "" */
 };
 
@@ -216,24 +219,26 @@ out:
 	return err;
 }
 
-/* What import becomes by this page; runs again where the map was grown. */
+/* What import becomes by this batch; runs again where the map was grown. */
 static enum err
-place_page(struct table_txn *txn, void *arg)
+place_batch(struct table_txn *txn, void *arg)
 {
 	struct job *job = arg;
 	struct import import = job->import;
 	enum err err = ERR_OK;
 
-	for (size_t i = 0; i < job->n_names && err == ERR_OK; i++) {
+	for (size_t i = job->from; i < job->to && err == ERR_OK; i++) {
 		bool conflict = false;
 
 		err = place_import(txn, job->route, job->names[i],
 		    job->side->name, &conflict);
 		import.conflicts += conflict;
 	}
-	import.names += job->found;
-	strcpy(import.last, job->next);
-	if (job->next[0] == '\0') {
+	if (job->to == job->n_names) {
+		import.names += job->found;
+		strcpy(import.last, job->next);
+	}
+	if (job->to == job->n_names && job->next[0] == '\0') {
 		import.started_s = 0;
 		import.completed_s = clock_real_s();
 	}
@@ -250,16 +255,26 @@ read_import(struct table_txn *txn, void *arg)
 	return import_get(txn, job->route, job->side, &job->import);
 }
 
-/* place_page() may run twice, so that what it made is read once it stands. */
+/*
+ * place_batch() may run twice, so that what it made is read once it stands.
+ * The cursor moves with a page's last batch.
+ */
 static enum err
 take_page(struct job *job)
 {
 	enum err err = read_page(job);
 
-	if (err == ERR_OK)
-		err = table_write(job->table, place_page, job);
-	if (err == ERR_OK)
-		err = table_read(job->table, read_import, job);
+	job->to = 0;
+	do {
+		job->from = job->to;
+		job->to += BATCH;
+		if (job->to > job->n_names)
+			job->to = job->n_names;
+		if (err == ERR_OK)
+			err = table_write(job->table, place_batch, job);
+		if (err == ERR_OK)
+			err = table_read(job->table, read_import, job);
+	} while (err == ERR_OK && job->to < job->n_names);
 	drop_page(job);
 	return err;
 }

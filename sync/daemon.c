@@ -24,15 +24,14 @@
 #define TICK_MS 1000
 /* What no one waits for is done so often. */
 #define HOUSEKEEPING_MS 60000
-/* Threads that look at names without a row. */
-#define LOOKERS 2
 
 struct daemon {
 	const struct conf *conf;
 	struct table *table;
 	struct pulse *pulse;
 	struct lanes *lanes;
-	struct look *look;
+	/* by index of the route: no primary's silence holds up another's */
+	struct look *looks[MAX_ROUTES];
 	struct inbox inbox;
 	int kick_fd;
 	int64_t refilled_ms, kept_ms;	/* clock_boot_ms() of the last time */
@@ -54,18 +53,24 @@ beat(void *arg)
 	pulse_beat(arg);
 }
 
+struct looker {
+	struct daemon *daemon;
+	struct look *look;
+};
+
 static void *
 look(void *arg)
 {
 	static struct log_gate gate;
-	struct daemon *daemon = arg;
+	struct looker *looker = arg;
+	struct daemon *daemon = looker->daemon;
 	struct http *http = http_new();
 	char name[NAME_SIZE], shown[512];
 	const struct route *route;
 	bool made;
 
-	while (look_take(daemon->look, &route, name)) {
-		enum err err = look_run(daemon->look, daemon->table, http,
+	while (look_take(looker->look, &route, name)) {
+		enum err err = look_run(looker->look, daemon->table, http,
 		    daemon->conf, route, name, &made);
 
 		if (err == ERR_OK)
@@ -84,8 +89,14 @@ start_lookers(struct daemon *daemon)
 {
 	pthread_t thread;
 
-	for (int i = 0; i < LOOKERS; i++) {
-		if (pthread_create(&thread, NULL, look, daemon) != 0)
+	for (size_t i = 0; i < daemon->conf->n_routes; i++) {
+		struct looker *looker;
+
+		if (daemon->looks[i] == NULL)
+			continue;
+		looker = mem_zalloc(sizeof(*looker));
+		*looker = (struct looker){ daemon, daemon->looks[i] };
+		if (pthread_create(&thread, NULL, look, looker) != 0)
 			return err_set(ERR_SYS, "no thread to look at names");
 		pthread_detach(thread);
 	}
@@ -140,6 +151,33 @@ keep_house(struct daemon *daemon, int64_t now_ms)
 	return table_write(daemon->table, expire_tokens, &expiry);
 }
 
+static enum err
+raise_all(struct table_txn *txn, void *arg)
+{
+	const struct conf *conf = arg;
+	enum err err = ERR_OK;
+
+	for (size_t i = 0; i < conf->n_routes && err == ERR_OK; i++)
+		if (conf->routes[i].kind == ROUTE_GIT)
+			err = epoch_raise(txn, &conf->routes[i], NULL);
+	return err;
+}
+
+/*
+ * Nobody watched for longer than a heartbeat is good for: a replica may have
+ * been away, or set back, in that time, so that every mark is seen again
+ * before it counts.
+ */
+static enum err
+mind_the_gap(struct daemon *daemon)
+{
+	int64_t age_ms = pulse_age_ms(daemon->pulse);
+
+	if (age_ms >= 0 && age_ms <= daemon->conf->sync.valid_ms)
+		return ERR_OK;
+	return table_write(daemon->table, raise_all, (void *)daemon->conf);
+}
+
 /*
  * Everything that time or an epoch asks for.  The heartbeat comes last: it
  * says that all of this was done.
@@ -152,7 +190,9 @@ tick(struct daemon *daemon, bool kicked)
 	bool requeued = false;
 	enum err err;
 
-	err = table_write(daemon->table, expire_fences, &expiry);
+	err = mind_the_gap(daemon);
+	if (err == ERR_OK)
+		err = table_write(daemon->table, expire_fences, &expiry);
 	if (err == ERR_OK)
 		err = lanes_requeue(daemon->lanes, &requeued, beat,
 		    daemon->pulse);
@@ -206,9 +246,11 @@ start_threads(struct daemon *daemon)
 	daemon->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (daemon->kick_fd == -1)
 		return err_sys("eventfd");
-	daemon->look = look_new();
+	for (size_t i = 0; i < daemon->conf->n_routes; i++)
+		if (daemon->conf->routes[i].kind == ROUTE_GIT)
+			daemon->looks[i] = look_new();
 	daemon->inbox = (struct inbox){ daemon->conf, daemon->table,
-	    daemon->lanes, daemon->look, kick, daemon };
+	    daemon->lanes, daemon->looks, kick, daemon };
 	err = inbox_start(&daemon->inbox);
 	if (err == ERR_OK)
 		err = start_lookers(daemon);
@@ -260,7 +302,9 @@ pass(struct daemon *daemon, bool *fits)
 	bool any;
 	enum err err;
 
-	err = table_write(daemon->table, expire_fences, &expiry);
+	err = mind_the_gap(daemon);
+	if (err == ERR_OK)
+		err = table_write(daemon->table, expire_fences, &expiry);
 	if (err == ERR_OK)
 		err = lanes_requeue(daemon->lanes, &any, beat, daemon->pulse);
 	if (err == ERR_OK)
@@ -281,7 +325,6 @@ daemon_once(const struct conf *conf, struct table *table, struct pulse *pulse,
 	bool fits = false;
 	enum err err;
 
-	pulse_beat(pulse);
 	health_once(conf, table);
 	err = set_up(&daemon);
 	while (err == ERR_OK && !fits)

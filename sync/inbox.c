@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "conf/log.h"
@@ -63,6 +64,21 @@ ring_take(struct ring *ring)
 	return line;
 }
 
+/* False: nothing came, or the socket fails; then the caller comes again. */
+static bool
+receive(int fd, char *text, size_t size)
+{
+	static const struct timespec gap = { .tv_sec = 1 };
+	static struct log_gate gate;
+	enum err err = wake_receive(fd, WAIT_MS, text, size);
+
+	if (err != ERR_OK && err != ERR_ABSENT) {
+		log_gated(&gate, LOG_ERR, "%s", err_text());
+		nanosleep(&gap, NULL);
+	}
+	return err == ERR_OK;
+}
+
 static void *
 drain_feed(void *arg)
 {
@@ -73,8 +89,7 @@ drain_feed(void *arg)
 	struct feed_line line;
 
 	for (;;) {
-		if (wake_receive(post->feed_fd, WAIT_MS, text,
-		    sizeof(text)) != ERR_OK)
+		if (!receive(post->feed_fd, text, sizeof(text)))
 			continue;
 		if (feed_parse(text, &line) != ERR_OK)
 			log_gated(&no_line, LOG_WARNING, "feed: %s: \"%s\"",
@@ -111,7 +126,8 @@ attend(struct inbox *inbox, const struct route *route, const char *name)
 	if (err == ERR_OK)
 		lanes_put(inbox->lanes, route, name, QUEUE_URGENT);
 	else if (err == ERR_ABSENT)
-		(void)look_put(inbox->look, route, name);
+		(void)look_put(inbox->looks[route - inbox->conf->routes],
+		    route, name);
 }
 
 static void *
@@ -147,8 +163,7 @@ drain_wakes(void *arg)
 	for (;;) {
 		const struct route *route;
 
-		if (wake_receive(post->wake_fd, WAIT_MS, text,
-		    sizeof(text)) != ERR_OK ||
+		if (!receive(post->wake_fd, text, sizeof(text)) ||
 		    wake_parse(text, route_name, name) != ERR_OK)
 			continue;
 		route = conf_route(inbox->conf, route_name);

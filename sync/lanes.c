@@ -30,6 +30,7 @@ struct lane {
 struct sweep {
 	const struct route *route;
 	char name[NAME_SIZE];	/* last one put, "" at the start */
+	char next[NAME_SIZE];	/* found by the transaction under way */
 	int64_t owed_ms;	/* of sweep_ms for each row */
 };
 
@@ -250,9 +251,9 @@ sweep_one(struct table_txn *txn, void *arg)
 	struct sweep *sweep = arg;
 	enum err err;
 
-	err = row_next(txn, sweep->route, sweep->name, sweep->name);
+	err = row_next(txn, sweep->route, sweep->name, sweep->next);
 	if (err == ERR_ABSENT && sweep->name[0] != '\0')
-		err = row_next(txn, sweep->route, "", sweep->name);
+		err = row_next(txn, sweep->route, "", sweep->next);
 	return err;
 }
 
@@ -271,9 +272,11 @@ lanes_sweep(struct lanes *all)
 		for (; sweep->owed_ms >= row_ms && err == ERR_OK;
 		    sweep->owed_ms -= row_ms) {
 			err = table_read(all->table, sweep_one, sweep);
-			if (err == ERR_OK)
-				lanes_put(all, sweep->route, sweep->name,
-				    QUEUE_VERIFY);
+			if (err != ERR_OK)
+				break;
+			strcpy(sweep->name, sweep->next);
+			lanes_put(all, sweep->route, sweep->name,
+			    QUEUE_VERIFY);
 		}
 		if (err == ERR_ABSENT) {
 			sweep->owed_ms = 0;
@@ -311,7 +314,7 @@ done_of(enum work_outcome outcome)
 	case WORK_FAILED:
 		return QUEUE_FAILED;
 	case WORK_MARKED:
-	case WORK_FENCED:
+	case WORK_WAITS:
 	case WORK_DROPPED:
 		break;
 	}

@@ -17,6 +17,7 @@
 /* A "no" is remembered so long. */
 #define LOOK_NO_MS 10000
 
+/* Of one route in the daemon, so that each has its own place and pace. */
 struct look;
 struct look *look_new(void);
 void look_free(struct look *);

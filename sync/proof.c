@@ -31,7 +31,6 @@ struct comparison {
 
 	bool fenced;
 	bool marked;		/* the replica's mark counts at present */
-	bool any_marks;		/* of whatever replica and generation */
 	uint64_t generation;
 	struct epochs epochs;
 	char sha[65];
@@ -60,7 +59,6 @@ note_before(struct table_txn *txn, void *arg)
 	comparison->fenced = fences.n_up > 0;
 	comparison->marked = row_is_current(&row, comparison->replica,
 	    &comparison->epochs);
-	comparison->any_marks = row.n_marks > 0;
 	comparison->generation = row.generation;
 	memcpy(comparison->sha, row.sha, sizeof(comparison->sha));
 	return ERR_OK;
@@ -90,7 +88,12 @@ static enum err
 void_all(struct table_txn *txn, void *arg)
 {
 	struct comparison *comparison = arg;
+	struct row row;
+	enum err err = row_get(txn, comparison->route, comparison->name, &row);
 
+	/* to raise the generation at each refusal would cost a write a look */
+	if (err != ERR_OK || row.n_marks == 0)
+		return err;
 	return row_void(txn, comparison->route, comparison->name, NULL);
 }
 
@@ -144,11 +147,9 @@ believe_refusal(struct comparison *comparison, unsigned status,
 
 	snprintf(why, sizeof(why), "%s", err_text());
 	result->primary_status = status;
-	if (comparison->any_marks) {
-		err = table_write(comparison->table, void_all, comparison);
-		if (err != ERR_OK)
-			return err;
-	}
+	err = table_write(comparison->table, void_all, comparison);
+	if (err != ERR_OK)
+		return err;
 	if (!is_gone(status))
 		return err_set(ERR_PEER, "primary %s: %s",
 		    comparison->route->primary->name, why);
@@ -302,12 +303,13 @@ compare_commit(struct comparison *comparison, struct proof_result *result)
 	bool has = false;
 	enum err err;
 
-	result->outcome = PROOF_MARKED;
 	if (comparison->sha[0] == '\0') {
+		result->outcome = PROOF_UNREPORTED;
 		snprintf(result->note, sizeof(result->note), "no commit was "
-		    "reported yet, so that none is required");
+		    "reported yet that it could be asked for");
 		return ERR_OK;
 	}
+	result->outcome = PROOF_MARKED;
 	err = probe_has_commit(comparison->http, comparison->conf, primary,
 	    comparison->name, comparison->sha, &has);
 	/* 404 may as well say that there is no such endpoint */

@@ -12,6 +12,7 @@ enum proof_outcome {
 	PROOF_MARKED,		/* equal; the mark is set and current */
 	PROOF_SUPERSEDED,	/* equal, but it changed meanwhile */
 	PROOF_FENCED,		/* a fence is up: nothing to prove yet */
+	PROOF_UNREPORTED,	/* by commit, and no commit was reported yet */
 	PROOF_DIFFERS,		/* not equal: converge, and again */
 	PROOF_GONE,		/* not at the primary; all marks void */
 	PROOF_UNVERIFIED,	/* equal refs, but upload-pack offers less */

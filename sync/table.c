@@ -63,8 +63,8 @@ struct table_txn {
 };
 
 #define CURE_DISK "the disk is full or failing"
-#define CURE_RIGHT "no right to read and write it; run this as user " \
-	"reproute, or in its group"
+#define CURE_RIGHT "no right to read and write it; run this as root or as " \
+	"the user reproute"
 #define CURE_CORRUPT "it is corrupt, or no table; stop all programs, then " \
 	"restore it, or move it away to begin anew"
 

@@ -31,7 +31,8 @@ after_proof(struct table *table, struct subject *subject,
 	case PROOF_SUPERSEDED:
 		return WORK_MOVED;
 	case PROOF_FENCED:
-		return WORK_FENCED;
+	case PROOF_UNREPORTED:
+		return WORK_WAITS;
 	case PROOF_GONE:
 		if (table_write(table, drop, subject) != ERR_OK)
 			return WORK_FAILED;

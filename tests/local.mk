@@ -1,9 +1,11 @@
 # tests/local.mk: one test per module, the fuzzers' corpora, the layers
 check_LIBRARIES += %D%/libtap.a
-%C%_libtap_a_SOURCES = %D%/unit/githost.c %D%/unit/githost.h \
+%C%_libtap_a_SOURCES = %D%/unit/cgi.c %D%/unit/cgi.h \
+	%D%/unit/githost.c %D%/unit/githost.h \
 	%D%/unit/server.c %D%/unit/server.h \
 	%D%/unit/store.c %D%/unit/store.h \
 	%D%/unit/tap.c %D%/unit/tap.h \
+	%D%/unit/tool.c %D%/unit/tool.h \
 	%D%/unit/world.c %D%/unit/world.h
 LDADD = tests/libtap.a $(DOORS_LIBS) $(FCGI_LIBS) $(LMDB_LIBS) $(GIT2_LIBS) \
 	$(CURL_LIBS) $(JSON_LIBS) $(GROUND_LIBADD)
@@ -18,6 +20,8 @@ UNIT_TESTS = \
 	%D%/unit/converge_test \
 	%D%/unit/crypto_test \
 	%D%/unit/daemon_test \
+	%D%/unit/decide_test \
+	%D%/unit/doubts_test \
 	%D%/unit/endpoint_test \
 	%D%/unit/err_test \
 	%D%/unit/feed_test \
@@ -29,6 +33,7 @@ UNIT_TESTS = \
 	%D%/unit/http_test \
 	%D%/unit/imports_test \
 	%D%/unit/inbox_test \
+	%D%/unit/job_test \
 	%D%/unit/lanes_test \
 	%D%/unit/listener_test \
 	%D%/unit/log_test \
@@ -45,11 +50,13 @@ UNIT_TESTS = \
 	%D%/unit/pulse_test \
 	%D%/unit/queue_test \
 	%D%/unit/refs_test \
+	%D%/unit/reply_test \
 	%D%/unit/repo_test \
 	%D%/unit/request_test \
 	%D%/unit/root_test \
 	%D%/unit/row_test \
 	%D%/unit/rules_test \
+	%D%/unit/snapshot_test \
 	%D%/unit/spawn_test \
 	%D%/unit/table_kill_test \
 	%D%/unit/table_test \

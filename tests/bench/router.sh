@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: ISC
 #
 # usage: tests/bench/router.sh [DIRECTORY OF reproute-fcgi]
+# needs: contrib/install-packages run bench
 #
 # One lighttpd asks, by port, nobody, the null program, or the router, and
 # proxies to one trivial upstream.  Rounds are interleaved; each ratio is the

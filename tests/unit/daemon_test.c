@@ -9,6 +9,7 @@
 
 #include "conf/clock.h"
 #include "sync/daemon.h"
+#include "sync/peer.h"
 #include "sync/fence.h"
 #include "sync/row.h"
 #include "sync/view.h"
@@ -162,6 +163,50 @@ goes_on(void)
 	tap_ok(true, "it stops");
 }
 
+static enum err
+read_epochs(struct table_txn *txn, void *arg)
+{
+	return epochs_get(txn, world.code, world.one, arg);
+}
+
+/* Nobody watched for longer than a heartbeat is good for. */
+static void
+gap(void)
+{
+	static const struct {
+		const char *claim;
+		bool beats;
+		int64_t valid_ms;
+		unsigned raised;
+	} rows[] = {
+		{ "a fresh heartbeat: marks go on", true, 3600000, 0 },
+		{ "an old one: every mark is seen anew", true, -1, 1 },
+		{ "none in this boot: the same", false, 3600000, 1 },
+	};
+	int64_t valid_ms = world.conf.sync.valid_ms;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct epochs before, after;
+		struct pulse *other;
+		bool lags;
+		char *dir = mem_fmt("%s/run%zu", tap_dir(), i);
+
+		mkdir(dir, 0700);
+		must(pulse_open(dir, true, &other));
+		if (rows[i].beats)
+			pulse_beat(other);
+		world.conf.sync.valid_ms = rows[i].valid_ms;
+		must(table_read(world.table, read_epochs, &before));
+		must(daemon_once(&world.conf, world.table, other, &lags));
+		must(table_read(world.table, read_epochs, &after));
+		tap_int((long long)(after.route - before.route),
+		    rows[i].raised, "%s", rows[i].claim);
+		pulse_close(other);
+		free(dir);
+	}
+	world.conf.sync.valid_ms = valid_ms;
+}
+
 int
 main(void)
 {
@@ -179,6 +224,7 @@ main(void)
 	for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++)
 		test_pass(&passes[i]);
 	old_fence();
+	gap();
 	goes_on();
 	status = tap_done();
 	fflush(stdout);

@@ -173,7 +173,8 @@ static const struct row_of_test by_endpoint[] = {
 
 static const struct row_of_test by_commit[] = {
 	{ "commit: none was reported", PLAIN, { .status = 500 },
-	    { .status = 500 }, ERR_OK, PROOF_MARKED, "1 c c", "none is" },
+	    { .status = 500 },
+	    ERR_OK, PROOF_UNREPORTED, "1 - c", "no commit was reported" },
 	{ "commit: both have it", COMMIT_REPORTED, { .oid = A }, { .oid = A },
 	    ERR_OK, PROOF_MARKED, "2 c ~", "" },
 	{ "commit: the replica has not", COMMIT_REPORTED, { .oid = A },

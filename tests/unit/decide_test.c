@@ -1,0 +1,307 @@
+/* decide_test.c: whole requests, what is committed, what is answered */
+/* SPDX-License-Identifier: ISC */
+#include "fcgi/decide.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "conf/clock.h"
+#include "sync/fence.h"
+#include "sync/place.h"
+#include "sync/wake.h"
+#include "tests/unit/cgi.h"
+#include "tests/unit/tap.h"
+#include "tests/unit/tool.h"
+
+#define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
+#define PATIENCE_MS 20000
+#define RULES "include = ({ name = \"team\"; pattern = \"^team/\"; });"
+
+/* A router of its own. */
+struct scene {
+	struct world world;
+	struct tool tool;
+	struct snapshots conf;
+	struct decide decide;
+	int wakes;		/* the daemon's end */
+	bool locked;		/* its writer cannot open the table */
+};
+
+static enum err
+open_both(void *arg, struct table **table, struct pulse **pulse)
+{
+	struct scene *scene = arg;
+
+	if (scene->locked)
+		return err_set(ERR_TABLE, "locked");
+	/* the world's, which the writer takes over */
+	*table = scene->world.table;
+	if (pulse_open(scene->tool.dir, true, pulse) != ERR_OK)
+		return ERR_SYS;
+	pulse_beat(*pulse);
+	return ERR_OK;
+}
+
+static void
+must(enum err err)
+{
+	if (err == ERR_OK)
+		return;
+	printf("Bail out! %s\n", err_text());
+	exit(1);
+}
+
+static enum err
+note_imports(struct table_txn *txn, void *arg)
+{
+	const struct import import = { .completed_s = 1 };
+	const struct world *world = arg;
+	enum err err = import_set(txn, world->images, world->images->primary,
+	    &import);
+
+	if (err == ERR_OK)
+		err = import_set(txn, world->images, world->images->to,
+		    &import);
+	if (err == ERR_OK)
+		err = place_set(txn, world->images, "team/kept", "old");
+	return err == ERR_OK ? place_set(txn, world->images, "team/lost",
+	    "gone") : err;
+}
+
+static void
+scene_begin(struct scene *scene, const char *name, bool locked)
+{
+	const struct writer_options options = { .open = open_both,
+		.arg = scene, .conf = &scene->conf };
+	struct world *world = &scene->world;
+	struct conf *conf = NULL;
+
+	memset(scene, 0, sizeof(*scene));
+	scene->locked = locked;
+	world_open(world, name);
+	world_learn(world, world->code, "p/fresh p/lags");
+	world_mark(world, world->code, world->one, "p/fresh");
+	must(table_write(world->table, note_imports, world));
+	tool_begin(&scene->tool, world, name, RULES, "");
+	must(conf_read(scene->tool.conf, &conf));
+	must(wake_bind(scene->tool.dir, WAKE_SOCKET, &scene->wakes));
+	snapshots_init(&scene->conf, conf);
+	looks_init(&scene->decide.looks);
+	scene->decide.conf = &scene->conf;
+	must(writer_start(&options, &scene->decide.writer));
+	if (!locked)
+		tap_ok(writer_wait_open(scene->decide.writer, PATIENCE_MS),
+		    "%s: opens", name);
+}
+
+static void
+scene_end(struct scene *scene)
+{
+	must(writer_stop(scene->decide.writer));
+	snapshots_end(&scene->conf);
+	close(scene->wakes);
+	tool_end(&scene->tool);
+	if (!scene->locked)
+		scene->world.table = NULL;
+	world_close(&scene->world);
+}
+
+static void
+handle(struct gateway_request *request, void *arg)
+{
+	decide_request(request, arg);
+}
+
+/* "UPSTREAM REASON", and whether there is a token. */
+static const char *
+ask(struct scene *scene, const char *method, const char *target, bool *token)
+{
+	static char said[128];
+	char *variables = mem_fmt("FCGI_ROLE=AUTHORIZER\nREMOTE_ADDR=192.0.2.1"
+	    "\nREMOTE_PORT=4000\nREQUEST_METHOD=%s\nREQUEST_URI=%s\n", method,
+	    target);
+	const char *answer = cgi_ask(handle, &scene->decide, variables);
+	char upstream[32] = "-", reason[32] = "-";
+	const char *at;
+
+	if ((at = strstr(answer, "_UPSTREAM: ")) != NULL)
+		sscanf(at + 11, "%31s", upstream);
+	if ((at = strstr(answer, "_REASON: ")) != NULL)
+		sscanf(at + 9, "%31s", reason);
+	*token = strstr(answer, "_TOKEN: ") != NULL;
+	snprintf(said, sizeof(said), "%s %s", upstream, reason);
+	free(variables);
+	return said;
+}
+
+/* What the daemon was woken for, "" where it was not. */
+static const char *
+woken(struct scene *scene)
+{
+	static char text[2 * NAME_SIZE];
+	char datagram[1024], route[WORD_SIZE], name[NAME_SIZE];
+
+	/* sent before the answer was: no need to wait */
+	if (wake_receive(scene->wakes, 0, datagram, sizeof(datagram)) !=
+	    ERR_OK || wake_parse(datagram, route, name) != ERR_OK)
+		return "";
+	snprintf(text, sizeof(text), "%s %s", route, name);
+	return text;
+}
+
+static const struct {
+	const char *method, *target, *says;
+	bool token;
+	const char *wakes;
+} rows[] = {
+	{ "GET", "/git/p/fresh/info/refs?service=git-upload-pack",
+	    "one replica", false, "" },
+	{ "GET", "/git/p/lags/info/refs?service=git-upload-pack",
+	    "main lagging", false, "code p/lags" },
+	{ "POST", "/git/p/new/git-upload-pack", "main unknown", false,
+	    "code p/new" },
+	/* asked for a moment ago */
+	{ "POST", "/git/p/new/git-upload-pack", "main unknown", false, "" },
+	{ "GET", "/git/p/fresh/info/refs?service=git-receive-pack",
+	    "main write", false, "" },
+	{ "POST", "/git/p/fresh/git-receive-pack", "main write", true,
+	    "code p/fresh" },
+	{ "POST", "/git/p/fresh/git-upload-pack", "main fenced", false, "" },
+	{ "POST", "/git/a%0ab/git-receive-pack", "main write", false, "" },
+	{ "GET", "/git/p/fresh/archive", "main other", false, "" },
+	{ "GET", "/elsewhere", "- no-route", false, "" },
+	{ "GET", "/v2/", "old other", false, "" },
+	{ "GET", "/v2/team/a/tags/list", "new included", false, "" },
+	{ "POST", "/v2/team/a/blobs/uploads/", "new included", true, "" },
+	{ "GET", "/v2/team/a/tags/list", "new placed", false, "" },
+	{ "PUT", "/v2/team/kept/manifests/v1", "old placed", true, "" },
+	{ "PUT", "/v2/else/b/manifests/v1", "old not-included", true, "" },
+	{ "DELETE", "/v2/else/c/manifests/v1", "old not-included", false,
+	    "" },
+	/* on an upstream that the configuration has no more */
+	{ "GET", "/v2/team/lost/tags/list", "hold held", false, "" },
+	{ "PUT", "/v2/team/lost/manifests/v1", "hold held", false, "" },
+};
+
+struct look {
+	struct world *world;
+	struct fences fences;
+	char placed[256];
+};
+
+static enum err
+look_body(struct table_txn *txn, void *arg)
+{
+	struct look *look = arg;
+	const struct route *images = look->world->images;
+	char name[NAME_SIZE] = "", next[NAME_SIZE];
+	struct placement placement;
+	enum err err = fences_get(txn, look->world->code, "p/fresh",
+	    &look->fences);
+
+	look->placed[0] = '\0';
+	while (err == ERR_OK && (err = place_next(txn, images, name, next,
+	    &placement)) == ERR_OK) {
+		size_t at = strlen(look->placed);
+
+		snprintf(look->placed + at, sizeof(look->placed) - at,
+		    "%s=%s/%d ", next, placement.upstream,
+		    (int)placement.state);
+		memcpy(name, next, sizeof(name));
+	}
+	return err == ERR_ABSENT ? ERR_OK : err;
+}
+
+static void
+test_answers(void)
+{
+	struct scene scene;
+	struct look look = { .world = &scene.world };
+	bool token;
+
+	scene_begin(&scene, "answers", false);
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		tap_str(ask(&scene, rows[i].method, rows[i].target, &token),
+		    rows[i].says, "%s %s", rows[i].method, rows[i].target);
+		tap_int(token, rows[i].token, "row %zu: a token", i);
+		tap_str(woken(&scene), rows[i].wakes, "row %zu: wakes", i);
+	}
+	must(table_read(scene.world.table, look_body, &look));
+	tap_int(look.fences.n_up, 1, "one fence is in the table");
+	tap_str(look.placed, "else/b=old/1 team/a=new/0 team/kept=old/2 "
+	    "team/lost=gone/2 ", "so are placements of writes alone");
+	scene_end(&scene);
+}
+
+static const struct {
+	const char *claim, *variables, *answer;
+} forms[] = {
+	{ "a responder's form", "REQUEST_METHOD=GET\nREQUEST_URI=/git/p/fresh"
+	    "/info/refs?service=git-upload-pack\nREPROUTE_ANSWER=name\n",
+	    "Status: 200 OK\r\nX-Reproute-Upstream: one\r\n"
+	    "X-Reproute-Reason: replica\r\n\r\n" },
+	{ "no method", "REQUEST_URI=/git/p/fresh/git-upload-pack\n",
+	    "Status: 404 Not Found\r\nX-Reproute-Reason: no-route\r\n\r\n" },
+	{ "no target", "REQUEST_METHOD=GET\nFCGI_ROLE=AUTHORIZER\n",
+	    "Status: 404 Not Found\r\n"
+	    "Variable-REPROUTE_REASON: no-route\r\n\r\n" },
+	{ "nothing of the client", "REQUEST_METHOD=GET\nREQUEST_URI=/v2/\n"
+	    "FCGI_ROLE=AUTHORIZER\n",
+	    "Status: 200 OK\r\nVariable-REPROUTE_UPSTREAM: old\r\n"
+	    "Variable-REPROUTE_REASON: other\r\n\r\n" },
+};
+
+static void
+test_forms(void)
+{
+	struct scene scene;
+
+	scene_begin(&scene, "forms", false);
+	for (size_t i = 0; i < COUNT(forms); i++)
+		tap_str(cgi_ask(handle, &scene.decide, forms[i].variables),
+		    forms[i].answer, "%s", forms[i].claim);
+	scene_end(&scene);
+}
+
+/* No table: reads are in doubt, registries are held, pushes go on. */
+static const struct {
+	const char *method, *target, *says;
+	bool token;
+} locked_rows[] = {
+	{ "GET", "/git/p/fresh/info/refs?service=git-upload-pack",
+	    "main doubt", false },
+	{ "POST", "/git/p/fresh/git-receive-pack", "main write", true },
+	{ "GET", "/git/p/fresh/archive", "main other", false },
+	{ "GET", "/v2/", "old other", false },
+	{ "GET", "/v2/team/a/tags/list", "hold held", false },
+	{ "POST", "/v2/team/a/blobs/uploads/", "hold held", false },
+};
+
+static void
+test_locked(void)
+{
+	struct scene scene;
+	bool token;
+
+	scene_begin(&scene, "locked", true);
+	for (size_t i = 0; i < COUNT(locked_rows); i++) {
+		tap_str(ask(&scene, locked_rows[i].method,
+		    locked_rows[i].target, &token), locked_rows[i].says,
+		    "no table: %s %s", locked_rows[i].method,
+		    locked_rows[i].target);
+		tap_int(token, locked_rows[i].token, "no table, row %zu: a "
+		    "token", i);
+	}
+	scene_end(&scene);
+}
+
+int
+main(void)
+{
+	test_answers();
+	test_forms();
+	test_locked();
+	return tap_done();
+}
