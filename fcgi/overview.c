@@ -23,15 +23,16 @@ count_rows(struct table_txn *txn, const struct route *route, size_t *count)
 
 static enum err
 count_lag(struct table_txn *txn, const struct route *route,
-    const struct upstream *replica, size_t *count)
+    const struct upstream *replica, struct replica_status *out)
 {
-	struct lag lag;
-	char name[NAME_SIZE] = "";
+	struct lag lag = { .name = "" };
 	enum err err;
 
-	for (*count = 0; (err = lag_next(txn, route, replica, name, &lag)) ==
-	    ERR_OK; ++*count)
-		memcpy(name, lag.name, sizeof(name));
+	out->failing = lag;
+	for (out->lagging = 0; (err = lag_next(txn, route, replica, lag.name,
+	    &lag)) == ERR_OK; out->lagging++)
+		if (lag.why[0] != '\0' && out->failing.name[0] == '\0')
+			out->failing = lag;
 	return err == ERR_ABSENT ? ERR_OK : err;
 }
 
@@ -96,7 +97,7 @@ gather_git(struct table_txn *txn, const struct route *route,
 		if (err == ERR_OK)
 			err = peer_get(txn, replica->name, &out->peer);
 		if (err == ERR_OK)
-			err = count_lag(txn, route, replica, &out->lagging);
+			err = count_lag(txn, route, replica, out);
 		if (err != ERR_OK)
 			return err;
 		out->epoch = epochs.replica;

@@ -6,6 +6,7 @@
 #include "fcgi/admin.h"
 #include "sync/peer.h"
 #include "sync/place.h"
+#include "sync/row.h"
 
 /* Fenced repositories that are shown by name; all are counted. */
 #define MAX_SHOWN 20
@@ -14,6 +15,7 @@ struct replica_status {
 	struct peer peer;
 	uint64_t epoch;
 	size_t lagging;
+	struct lag failing;	/* the first that lags for a reason, or "" */
 };
 
 struct fenced {

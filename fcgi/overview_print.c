@@ -52,7 +52,7 @@ static void
 print_replica(const struct upstream *replica,
     const struct replica_status *status)
 {
-	char span[32];
+	char name[256], span[32];
 
 	printf("  %-14s %s%s, lags in %zu", replica->name,
 	    status->peer.down ? "down" : "up",
@@ -61,6 +61,9 @@ print_replica(const struct upstream *replica,
 		printf("; since %s: %s", admin_span(clock_real_s() -
 		    status->peer.since_s, span), status->peer.why);
 	putchar('\n');
+	if (status->failing.name[0] != '\0')
+		printf("  %-14s   %s: %s\n", "", log_escape(name,
+		    sizeof(name), status->failing.name), status->failing.why);
 }
 
 static void
@@ -149,6 +152,10 @@ wire_git(struct wire *wire, const struct route_status *status, bool doubt)
 		wire_bool(wire, "drained", replica->peer.drained);
 		wire_number(wire, "epoch", (int64_t)replica->epoch);
 		wire_number(wire, "lagging", (int64_t)replica->lagging);
+		wire_text(wire, "failing", replica->failing.name[0] != '\0' ?
+		    replica->failing.name : NULL);
+		wire_text(wire, "failure", replica->failing.name[0] != '\0' ?
+		    replica->failing.why : NULL);
 		wire_end(wire);
 	}
 	wire_end(wire);

@@ -24,6 +24,7 @@ struct known {
 	struct {
 		struct epochs epochs;
 		struct peer peer;
+		struct lag lag;		/* zeroes where it does not lag */
 	} replicas[MAX_REPLICAS];
 
 	/* registry */
@@ -104,12 +105,21 @@ read_git(struct table_txn *txn, struct known *known)
 	if ((err = fences_get(txn, route, known->name, &known->fences)) !=
 	    ERR_OK)
 		return err;
-	for (size_t i = 0; i < route->n_replicas; i++)
-		if ((err = epochs_get(txn, route, route->replicas[i],
-		    &known->replicas[i].epochs)) != ERR_OK ||
-		    (err = peer_get(txn, route->replicas[i]->name,
-		    &known->replicas[i].peer)) != ERR_OK)
+	for (size_t i = 0; i < route->n_replicas; i++) {
+		const struct upstream *replica = route->replicas[i];
+
+		known->replicas[i].lag = (struct lag){ .since_s = 0 };
+		err = epochs_get(txn, route, replica,
+		    &known->replicas[i].epochs);
+		if (err == ERR_OK)
+			err = peer_get(txn, replica->name,
+			    &known->replicas[i].peer);
+		if (err == ERR_OK)
+			err = lag_get(txn, route, known->name, replica,
+			    &known->replicas[i].lag);
+		if (err != ERR_OK && err != ERR_ABSENT)
 			return err;
+	}
 	return ERR_OK;
 }
 
@@ -158,6 +168,8 @@ print_replica(const struct known *known, size_t index)
 	if (peer->down)
 		printf("; down: %s", peer->why);
 	puts(peer->drained ? "; drained" : "");
+	if (known->replicas[index].lag.why[0] != '\0')
+		printf("  %-14s   %s\n", "", known->replicas[index].lag.why);
 }
 
 static void
@@ -228,6 +240,9 @@ wire_git(struct wire *wire, const struct known *known)
 		wire_number(wire, "at", mark != NULL ? mark->at_s : 0);
 		wire_bool(wire, "down", known->replicas[i].peer.down);
 		wire_bool(wire, "drained", known->replicas[i].peer.drained);
+		wire_text(wire, "failure",
+		    known->replicas[i].lag.why[0] != '\0' ?
+		    known->replicas[i].lag.why : NULL);
 		wire_end(wire);
 	}
 	wire_end(wire);

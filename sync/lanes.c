@@ -305,6 +305,32 @@ say(struct lane *lane, enum work_outcome outcome, const char *name,
 		    lane->route->name, shown, err_text());
 }
 
+struct failure {
+	struct lane *lane;
+	const char *name;
+	char why[256];
+};
+
+static enum err
+note_failure(struct table_txn *txn, void *arg)
+{
+	struct failure *failure = arg;
+
+	return lag_note(txn, failure->lane->route, failure->name,
+	    failure->lane->replica, failure->why);
+}
+
+/* For status: it rests now, and is lagging for that reason. */
+static void
+note_why(struct lane *lane, const char *name)
+{
+	struct failure failure = { .lane = lane, .name = name };
+
+	log_escape(failure.why, sizeof(failure.why), err_text());
+	/* the table's own failure is logged by the next tick */
+	(void)!table_write(lane->all->table, note_failure, &failure);
+}
+
 static enum queue_done
 done_of(enum work_outcome outcome)
 {
@@ -383,6 +409,8 @@ work(void *arg)
 		outcome = work_run(all->table, http, all->conf, lane->route,
 		    lane->replica, name, &raised);
 		say(lane, outcome, name, clock_boot_ms() - begun_ms);
+		if (outcome == WORK_FAILED)
+			note_why(lane, name);
 		if (raised)
 			lanes_put(all, lane->route, name, QUEUE_URGENT);
 		queue_done(all->queue, lane->index, name, done_of(outcome));

@@ -104,22 +104,73 @@ row_get(struct table_txn *txn, const struct route *route, const char *name,
 	return err == ERR_OK ? row_read(value, stored, out) : err;
 }
 
+static enum err
+lag_read(struct table_bytes value, struct lag *out)
+{
+	struct unpack in = unpack_of(value);
+	struct lag lag;
+
+	unpack_text(&in, lag.name, sizeof(lag.name));
+	lag.since_s = (int64_t)unpack_u64(&in);
+	unpack_text(&in, lag.why, sizeof(lag.why));
+	if (!unpack_whole(&in))
+		return unpack_failed("lag", lag.name);
+	*out = lag;
+	return ERR_OK;
+}
+
+static enum err
+lag_write(struct table_txn *txn, const struct route *route,
+    const struct upstream *replica, const struct lag *lag)
+{
+	struct key key = key_of(route->name, replica->name, lag->name, NULL);
+	struct pack out = { 0 };
+
+	pack_text(&out, lag->name);
+	pack_u64(&out, (uint64_t)lag->since_s);
+	pack_text(&out, lag->why);
+	return table_put(txn, TABLE_LAG, key_bytes(&key), pack_bytes(&out));
+}
+
+enum err
+lag_get(struct table_txn *txn, const struct route *route, const char *name,
+    const struct upstream *replica, struct lag *out)
+{
+	struct key key = key_of(route->name, replica->name, name, NULL);
+	struct table_bytes value;
+	enum err err = table_get(txn, TABLE_LAG, key_bytes(&key), &value);
+
+	return err == ERR_OK ? lag_read(value, out) : err;
+}
+
 enum err
 lag_put(struct table_txn *txn, const struct route *route, const char *name,
     const struct upstream *replica)
 {
-	struct key key = key_of(route->name, replica->name, name, NULL);
-	struct pack out = { 0 };
-	struct table_bytes value;
-	enum err err;
+	struct lag lag;
+	enum err err = lag_get(txn, route, name, replica, &lag);
 
 	/* who lags already, lags since then */
-	err = table_get(txn, TABLE_LAG, key_bytes(&key), &value);
 	if (err != ERR_ABSENT)
 		return err;
-	pack_text(&out, name);
-	pack_u64(&out, (uint64_t)clock_real_s());
-	return table_put(txn, TABLE_LAG, key_bytes(&key), pack_bytes(&out));
+	lag = (struct lag){ .since_s = clock_real_s() };
+	snprintf(lag.name, sizeof(lag.name), "%s", name);
+	return lag_write(txn, route, replica, &lag);
+}
+
+enum err
+lag_note(struct table_txn *txn, const struct route *route, const char *name,
+    const struct upstream *replica, const char *why)
+{
+	struct lag lag;
+	enum err err = lag_get(txn, route, name, replica, &lag);
+
+	if (err != ERR_OK)
+		return err == ERR_ABSENT ? ERR_OK : err;
+	if (strncmp(lag.why, why, sizeof(lag.why) - 1) == 0)
+		return ERR_OK;
+	snprintf(lag.why, sizeof(lag.why), "%s", why);
+	return lag_write(txn, route, replica, &lag);
 }
 
 static enum err
@@ -379,19 +430,9 @@ lag_entry(struct table_txn *txn, const struct route *route,
 	struct key all = key_of(route->name, replica->name, NULL);
 	struct key at = key_of(route->name, replica->name, name, NULL);
 	struct table_bytes value;
-	struct unpack in;
-	struct lag lag;
 	enum err err = key_next(txn, TABLE_LAG, &all, &at, &value);
 
-	if (err != ERR_OK)
-		return err;
-	in = unpack_of(value);
-	unpack_text(&in, lag.name, sizeof(lag.name));
-	lag.since_s = (int64_t)unpack_u64(&in);
-	if (!unpack_whole(&in))
-		return unpack_failed("lag after", name);
-	*next = lag;
-	return ERR_OK;
+	return err == ERR_OK ? lag_read(value, next) : err;
 }
 
 enum err

@@ -81,6 +81,7 @@ MUST_USE enum err row_next(struct table_txn *, const struct route *,
 struct lag {
 	char name[NAME_SIZE];
 	int64_t since_s;	/* real time */
+	char why[256];		/* what failed last, printable, or "" */
 };
 /* As row_next(), for one replica. */
 MUST_USE enum err lag_next(struct table_txn *, const struct route *,
@@ -88,6 +89,12 @@ MUST_USE enum err lag_next(struct table_txn *, const struct route *,
 /* Does the replica lag in anything?  Costs one look. */
 MUST_USE enum err lag_any(struct table_txn *, const struct route *,
     const struct upstream *replica, bool *any);
+/* One entry.  ERR_ABSENT: it does not lag there. */
+MUST_USE enum err lag_get(struct table_txn *, const struct route *,
+    const char *name, const struct upstream *replica, struct lag *out);
+/* Notes what failed, printable, for people; nothing where it does not lag. */
+MUST_USE enum err lag_note(struct table_txn *, const struct route *,
+    const char *name, const struct upstream *replica, const char *why);
 /* Puts a repository (a row that is there) into the index of one replica. */
 MUST_USE enum err lag_put(struct table_txn *, const struct route *,
     const char *name, const struct upstream *replica);

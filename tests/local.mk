@@ -14,6 +14,7 @@ UNIT_TESTS = \
 	%D%/unit/advert_test \
 	%D%/unit/answer_test \
 	%D%/unit/catalogue_test \
+	%D%/unit/check_test \
 	%D%/unit/choose_test \
 	%D%/unit/clock_test \
 	%D%/unit/conf_test \
@@ -24,6 +25,7 @@ UNIT_TESTS = \
 	%D%/unit/doubts_test \
 	%D%/unit/endpoint_test \
 	%D%/unit/err_test \
+	%D%/unit/explain_test \
 	%D%/unit/feed_test \
 	%D%/unit/fence_test \
 	%D%/unit/fetch_test \
@@ -43,7 +45,10 @@ UNIT_TESTS = \
 	%D%/unit/name_test \
 	%D%/unit/pack_test \
 	%D%/unit/peer_test \
+	%D%/unit/peers_test \
+	%D%/unit/pipe_test \
 	%D%/unit/place_test \
+	%D%/unit/places_test \
 	%D%/unit/probe_test \
 	%D%/unit/program_test \
 	%D%/unit/proof_test \
@@ -58,6 +63,7 @@ UNIT_TESTS = \
 	%D%/unit/rules_test \
 	%D%/unit/snapshot_test \
 	%D%/unit/spawn_test \
+	%D%/unit/status_test \
 	%D%/unit/table_kill_test \
 	%D%/unit/table_test \
 	%D%/unit/target_test \

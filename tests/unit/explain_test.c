@@ -9,6 +9,7 @@
 
 #include "conf/crypto.h"
 #include "sync/fence.h"
+#include "sync/peer.h"
 #include "sync/place.h"
 #include "sync/pulse.h"
 #include "tests/unit/tap.h"
@@ -21,7 +22,7 @@
 #define FORTY TEN TEN TEN TEN
 /* It takes more than a match may on this name, and on few others. */
 #define HARD "((xy)+)+-prod$"
-#define HARD_NAME FORTY FORTY FORTY FORTY FORTY FORTY "/-prod/x"
+#define HARD_NAME FORTY FORTY FORTY FORTY FORTY FORTY "/d"
 #define RULES "include = ({ name = \"team\"; pattern = \"^team/\"; }, " \
 	"{ name = \"hard\"; pattern = \"^" HARD "\"; }); " \
 	"exclude = ({ name = \"legacy\"; pattern = \"^team/legacy/\"; });"
@@ -79,100 +80,100 @@ static const struct row git_rows[] = {
 	{ "GET /git/p/fresh", "main", "other", "code", NULL, "other", NULL,
 	    NULL, "\"main\"", 0 },
 	{ "GET /git/p/fresh/info/lfs/objects/batch", "main", "other", "code",
-	    "p/fresh", "git-lfs", NULL, "1", "\"main\"", 0 },
+	    "p/fresh", "lfs", NULL, "1", "\"main\"", 0 },
 	{ "GET /git/p/fresh/objects/info/packs", "main", "other", "code",
-	    "p/fresh", "git-dumb", NULL, "1", "\"main\"", 0 },
+	    "p/fresh", "dumb", NULL, "1", "\"main\"", 0 },
 	{ "POST /git/p/fresh/git-upload-archive", "main", "other", "code",
-	    "p/fresh", "git-archive", NULL, "1", "\"main\"", 0 },
+	    "p/fresh", "archive", NULL, "1", "\"main\"", 0 },
 	{ "GET '/git/p%2Ffresh" FETCH "'", "main", "other", "code",
-	    "p/fresh", "git-refs", NULL, "1", "\"main\"", 0 },
+	    "p/fresh", "refs", NULL, "1", "\"main\"", 0 },
 	/* 2: write, fenced or not */
 	{ "GET '/git/p/fresh/info/refs?service=git-receive-pack'", "main",
-	    "write", "code", "p/fresh", "git-write-refs", NULL, "1",
+	    "write", "code", "p/fresh", "write-refs", NULL, "1",
 	    "\"main\"", 0 },
 	{ "POST /git/p/up/git-receive-pack", "main", "write", "code", "p/up",
-	    "git-receive-pack", NULL, "2", "\"main\"", 0 },
+	    "receive-pack", NULL, "2", "\"main\"", 0 },
 	/* 4: unknown */
 	{ "GET '/git/p/new" FETCH "'", "main", "unknown", "code", "p/new",
-	    "git-refs", NULL, NULL, "\"main\"", 0 },
+	    "refs", NULL, NULL, "\"main\"", 0 },
 	/* 5: fenced */
 	{ "POST /git/p/up/git-upload-pack", "main", "fenced", "code", "p/up",
-	    "git-upload-pack", NULL, "2", "\"main\"", 0 },
+	    "upload-pack", NULL, "2", "\"main\"", 0 },
 	/* 7: lagging */
 	{ "GET '/git/p/lags" FETCH "'", "main", "lagging", "code", "p/lags",
-	    "git-refs", NULL, "1", "\"main\"", 0 },
+	    "refs", NULL, "1", "\"main\"", 0 },
 	/* 8: down; "two" is drained */
 	{ "GET '/git/p/drained" FETCH "'", "main", "down", "code",
-	    "p/drained", "git-refs", NULL, "1", "\"main\"", 0 },
+	    "p/drained", "refs", NULL, "1", "\"main\"", 0 },
 	/* 9: a replica; whatever its spelling */
 	{ "GET '/git/p/fresh" FETCH "'", "one", "replica", "code", "p/fresh",
-	    "git-refs", NULL, "1", "\"one\",\"main\"", 0 },
+	    "refs", NULL, "1", "\"one\",\"main\"", 0 },
 	{ "POST https://host.example/git/p/fresh.git/git-upload-pack", "one",
-	    "replica", "code", "p/fresh", "git-upload-pack", NULL, "1",
+	    "replica", "code", "p/fresh", "upload-pack", NULL, "1",
 	    "\"one\",\"main\"", 0 },
 	/* options anywhere */
 	{ "GET -H 'Accept: text/html' '/git/p/fresh" FETCH
 	    "' --client 192.0.2.1:4000 -H 'Git-Protocol: version=2'", "one",
-	    "replica", "code", "p/fresh", "git-refs", NULL, "1",
+	    "replica", "code", "p/fresh", "refs", NULL, "1",
 	    "\"one\",\"main\"", 0 },
 };
 
 static const struct row registry_rows[] = {
 	/* 2: other */
-	{ "GET /v2/", "old", "other", "images", NULL, "registry-base", NULL,
+	{ "GET /v2/", "old", "other", "images", NULL, "base", NULL,
 	    NULL, "\"old\"", 0 },
 	{ "GET /v2/_catalog", "old", "other", "images", NULL,
-	    "registry-catalogue", NULL, NULL, "\"old\"", 0 },
+	    "catalogue", NULL, NULL, "\"old\"", 0 },
 	{ "GET /v2/Team/x/tags/list", "old", "other", "images", NULL, "other",
 	    NULL, NULL, "\"old\"", 0 },
 	/* 4: placed, before all rules */
 	{ "GET /v2/team/legacy/kept/tags/list", "new", "placed", "images",
-	    "team/legacy/kept", "registry-tags", NULL, NULL, "\"new\"", 0 },
+	    "team/legacy/kept", "tags", NULL, NULL, "\"new\"", 0 },
 	{ "PUT /v2/team/lost/manifests/v1", "gone", "placed", "images",
-	    "team/lost", "registry-manifest-put", NULL, NULL, "", 0 },
+	    "team/lost", "manifest-put", NULL, NULL, "", 0 },
 	/* 6: excluded */
 	{ "POST /v2/team/legacy/a/blobs/uploads/", "old", "excluded",
-	    "images", "team/legacy/a", "registry-upload-start", "legacy",
+	    "images", "team/legacy/a", "upload-start", "legacy",
 	    NULL, "\"old\"", 0 },
 	/* 7: not included */
 	{ "DELETE /v2/else/a/manifests/v1", "old", "not-included", "images",
-	    "else/a", "registry-tag-delete", NULL, NULL, "\"old\"", 0 },
+	    "else/a", "manifest-delete", NULL, NULL, "\"old\"", 0 },
 	/* 8: a rule that gives up */
 	{ "GET /v2/" HARD_NAME "/tags/list", "old", "rule-error", "images",
-	    HARD_NAME, "registry-tags", "hard", NULL, "\"old\"", 0 },
+	    HARD_NAME, "tags", "hard", NULL, "\"old\"", 0 },
 	/* 10: included */
 	{ "PUT /v2/team/a/manifests/v1", "new", "included", "images",
-	    "team/a", "registry-manifest-put", "team", NULL, "\"new\"", 0 },
+	    "team/a", "manifest-put", "team", NULL, "\"new\"", 0 },
 };
 
 /* 5: nothing was imported; the table may be absent altogether. */
 static const struct row empty_rows[] = {
 	{ "PUT /v2/team/a/manifests/v1", "old", "not-imported", "images",
-	    "team/a", "registry-manifest-put", NULL, NULL, "\"old\"", 0 },
+	    "team/a", "manifest-put", NULL, NULL, "\"old\"", 0 },
 	{ "GET '/git/p/fresh" FETCH "'", "main", "unknown", "code",
-	    "p/fresh", "git-refs", NULL, NULL, "\"main\"", 0 },
+	    "p/fresh", "refs", NULL, NULL, "\"main\"", 0 },
 	{ "POST /git/p/fresh/git-receive-pack", "main", "write", "code",
-	    "p/fresh", "git-receive-pack", NULL, NULL, "\"main\"", 0 },
+	    "p/fresh", "receive-pack", NULL, NULL, "\"main\"", 0 },
 };
 
 /* 9: percent is 0 */
 static const struct row percent_rows[] = {
 	{ "PUT /v2/team/a/manifests/v1", "old", "percent", "images",
-	    "team/a", "registry-manifest-put", NULL, NULL, "\"old\"", 0 },
+	    "team/a", "manifest-put", NULL, NULL, "\"old\"", 0 },
 	{ "GET /v2/team/legacy/kept/tags/list", "new", "placed", "images",
-	    "team/legacy/kept", "registry-tags", NULL, NULL, "\"new\"", 0 },
+	    "team/legacy/kept", "tags", NULL, NULL, "\"new\"", 0 },
 };
 
 /* 3: in doubt; what is no read of a repository is not */
 static const struct row doubt_rows[] = {
 	{ "GET '/git/p/fresh" FETCH "'", "main", "doubt", "code", "p/fresh",
-	    "git-refs", NULL, "1", "\"main\"", 0 },
+	    "refs", NULL, "1", "\"main\"", 0 },
 	{ "GET '/git/p/new" FETCH "'", "main", "doubt", "code", "p/new",
-	    "git-refs", NULL, NULL, "\"main\"", 0 },
+	    "refs", NULL, NULL, "\"main\"", 0 },
 	{ "POST /git/p/fresh/git-receive-pack", "main", "write", "code",
-	    "p/fresh", "git-receive-pack", NULL, "1", "\"main\"", 0 },
+	    "p/fresh", "receive-pack", NULL, "1", "\"main\"", 0 },
 	{ "GET '/more/p/r" FETCH "'", "two", "replica", "more", "p/r",
-	    "git-refs", NULL, "1", "\"two\",\"other\"", 0 },
+	    "refs", NULL, "1", "\"two\",\"other\"", 0 },
 };
 
 static void
@@ -359,7 +360,7 @@ test_text(void)
 	    "reason      included\n"
 	    "route       images\n"
 	    "repository  team/a\n"
-	    "operation   registry-manifest-put\n"
+	    "operation   manifest-put\n"
 	    "rule        team\n"
 	    "generation  -\n"
 	    "candidates  new\n"

@@ -52,15 +52,18 @@ reader_end(struct reader *reader)
 	tool_end(&reader->tool);
 }
 
-/* The verb reads what a shell's command prints. */
+/* The verb's input is what printf(1) makes of text. */
 static void
-feed(struct reader *reader, const char *command)
+feed(struct reader *reader, const char *text, const char *socket)
 {
-	char *words = mem_fmt("feed %s <<END\n$(%s; echo .)\nEND",
-	    reader->socket, command);
+	char *make = mem_fmt("printf '%s' >%s/in", text, reader->tool.dir);
+	char *words = mem_fmt("feed %s <%s/in", socket, reader->tool.dir);
 
+	if (system(make) != 0)
+		abort();
 	tool_run(&reader->tool, words);
 	free(words);
+	free(make);
 }
 
 static const char *
@@ -75,4 +78,97 @@ received(struct reader *reader)
 	    at + strlen(line) + 2 < sizeof(text))
 		at += (size_t)sprintf(text + at, "%s|", line);
 	return text;
+}
+
+static void
+test_lines(void)
+{
+	struct reader reader;
+
+	reader_begin(&reader);
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		feed(&reader, rows[i].in, reader.socket);
+		tap_str(received(&reader), rows[i].out, "%s", rows[i].claim);
+		tap_int(reader.tool.status, 0, "%s: ends well",
+		    rows[i].claim);
+		tap_str(reader.tool.errors.data, "", "%s: says nothing",
+		    rows[i].claim);
+	}
+	reader_end(&reader);
+}
+
+/* More than a line may have, and more than is read at once. */
+static void
+test_long(void)
+{
+	static const size_t lengths[] = { MAX_FEED_LINE - 1, MAX_FEED_LINE,
+		MAX_FEED_LINE + 1, 70000 };
+	struct reader reader;
+
+	reader_begin(&reader);
+	for (size_t i = 0; i < COUNT(lengths); i++) {
+		size_t want = lengths[i] < MAX_FEED_LINE ? lengths[i] :
+		    MAX_FEED_LINE;
+		char *text = mem_fmt("%%0%zud\\nnext\\n", lengths[i]);
+		const char *got;
+
+		feed(&reader, text, reader.socket);
+		got = received(&reader);
+		tap_int((long long)strspn(got, "0"), (long long)want,
+		    "%zu bytes: cut", lengths[i]);
+		tap_str(got + strspn(got, "0"), "|next|",
+		    "%zu bytes: what follows is whole", lengths[i]);
+		free(text);
+	}
+	reader_end(&reader);
+}
+
+/* Nobody reads: it says so once, and goes on. */
+static void
+test_lost(void)
+{
+	struct reader reader;
+	const char *at;
+	unsigned lines = 0;
+	char *nowhere;
+
+	reader_begin(&reader);
+	nowhere = mem_fmt("%s/nowhere", reader.tool.dir);
+	feed(&reader, "a\\nb\\nc\\n", nowhere);
+	tap_int(reader.tool.status, 0, "no reader: ends well");
+	for (at = reader.tool.errors.data; *at != '\0'; at++)
+		lines += *at == '\n';
+	tap_int(lines, 1, "no reader: one line for all that are lost");
+	tap_ok(strstr(reader.tool.errors.data, "lines lost so far: 1") !=
+	    NULL, "no reader: counts");
+	free(nowhere);
+	reader_end(&reader);
+}
+
+static void
+test_usage(void)
+{
+	struct reader reader;
+	char path[128];
+
+	reader_begin(&reader);
+	tool_run(&reader.tool, "feed");
+	tap_int(reader.tool.status, 64, "no socket");
+	tool_run(&reader.tool, "feed a b");
+	tap_int(reader.tool.status, 64, "two sockets");
+	memset(path, 'x', sizeof(path));
+	path[sizeof(path) - 1] = '\0';
+	feed(&reader, "", path);
+	tap_int(reader.tool.status, 64, "no socket can have that path");
+	reader_end(&reader);
+}
+
+int
+main(void)
+{
+	test_lines();
+	test_long();
+	test_lost();
+	test_usage();
+	return tap_done();
 }

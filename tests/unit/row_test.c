@@ -372,6 +372,7 @@ lag_since(struct table_txn *txn, void *arg)
 	err = row_learn(txn, world.code, "since", NULL);
 	pack_text(&old, "since");
 	pack_u64(&old, 12345);
+	pack_text(&old, "");
 	if (err == ERR_OK)
 		err = table_put(txn, TABLE_LAG, key_bytes(&key),
 		    pack_bytes(&old));
@@ -459,6 +460,51 @@ damage(struct table_txn *txn, void *arg)
 	return err;
 }
 
+/* What failed last is told, of what lags, until it lags no more. */
+static enum err
+note_lag(struct table_txn *txn, void *arg)
+{
+	struct lag *seen = arg;
+	struct epochs epochs;
+	struct row row;
+	bool current;
+	enum err err;
+
+	if ((err = row_learn(txn, world.code, "p/note", NULL)) != ERR_OK ||
+	    (err = row_get(txn, world.code, "p/note", &row)) != ERR_OK ||
+	    (err = lag_note(txn, world.code, "p/note", world.one, "first"))
+	    != ERR_OK ||
+	    (err = lag_note(txn, world.code, "p/note", world.one, "timeout"))
+	    != ERR_OK ||
+	    (err = lag_put(txn, world.code, "p/note", world.one)) != ERR_OK ||
+	    (err = lag_get(txn, world.code, "p/note", world.one, &seen[0]))
+	    != ERR_OK ||
+	    (err = lag_get(txn, world.code, "p/note", world.two, &seen[1]))
+	    != ERR_OK ||
+	    (err = epochs_get(txn, world.code, world.one, &epochs)) !=
+	    ERR_OK ||
+	    (err = row_mark(txn, world.code, "p/note", world.one,
+	    row.generation, &epochs, &current)) != ERR_OK)
+		return err;
+	/* too late: nothing to note it at */
+	err = lag_note(txn, world.code, "p/note", world.one, "late");
+	return err == ERR_OK ? lag_get(txn, world.code, "p/note", world.one,
+	    &seen[2]) : err;
+}
+
+static void
+test_note(void)
+{
+	struct lag seen[3] = { 0 };
+
+	tap_int(table_write(world.table, note_lag, seen), ERR_ABSENT,
+	    "a mark ends lag and reason");
+	tap_str(seen[0].why, "timeout", "the last failure is the reason");
+	tap_str(seen[0].name, "p/note", "under its name");
+	tap_ok(seen[0].since_s > 0, "and its time");
+	tap_str(seen[1].why, "", "of that replica only");
+}
+
 /* One program was told to reload, the other compares by the old still. */
 static enum err
 mark_by_old(struct table_txn *txn, void *arg)
@@ -516,6 +562,7 @@ main(void)
 	    "a row is damaged");
 	for (int i = 0; i < 5; i++)
 		tap_int(seen[i], hurt[i], "damage %d is told", i);
+	test_note();
 	test_other_configuration();
 	world_close(&world);
 	return tap_done();

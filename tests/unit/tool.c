@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "conf/log.h"
 #include "tests/unit/tap.h"
 
 static void
@@ -101,6 +102,7 @@ bool
 tool_says(const struct tool *tool, const char *piece, const char *claim)
 {
 	bool pass = tap_ok(strstr(tool->out.data, piece) != NULL, "%s", claim);
+	char shown[512];
 
 	/* line by line, or it would be read as results */
 	for (const char *at = tool->out.data; !pass && *at != '\0';) {
@@ -110,6 +112,7 @@ tool_says(const struct tool *tool, const char *piece, const char *claim)
 		at += len + (at[len] != '\0');
 	}
 	if (!pass)
-		tap_note("no \"%s\"; exit status %d", piece, tool->status);
+		tap_note("no \"%s\"; exit status %d", log_escape(shown,
+		    sizeof(shown), piece), tool->status);
 	return pass;
 }

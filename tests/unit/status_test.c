@@ -1,0 +1,308 @@
+/* status_test.c: how the routes are, and one repository */
+/* SPDX-License-Identifier: ISC */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "conf/clock.h"
+#include "fcgi/overview.h"
+#include "sync/fence.h"
+#include "sync/place.h"
+#include "sync/pulse.h"
+#include "tests/unit/tap.h"
+#include "tests/unit/tool.h"
+
+#define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
+#define TOKEN "0123456789abcdef0123456789abcdef"
+#define OTHER "fedcba9876543210fedcba9876543210"
+/* Fenced repositories beside the one that is told apart. */
+#define CROWD (MAX_SHOWN + 3)
+
+static void
+must(enum err err)
+{
+	if (err == ERR_OK)
+		return;
+	printf("Bail out! %s\n", err_text());
+	exit(1);
+}
+
+static enum err
+fill_fences(struct table_txn *txn, void *arg)
+{
+	const struct world *world = arg;
+	int64_t now_ms = clock_boot_ms();
+	enum err err = fence_begin(txn, world->code, "p/up", TOKEN, now_ms);
+
+	if (err == ERR_OK)
+		err = fence_begin(txn, world->code, "p/up", OTHER, now_ms);
+	return err == ERR_OK ? fence_broken(txn, world->code, "p/up",
+	    OTHER) : err;
+}
+
+static enum err
+fill_others(struct table_txn *txn, void *arg)
+{
+	const struct import import = { .completed_s = 1, .names = 2,
+		.conflicts = 1 };
+	const struct world *world = arg;
+	const struct route *images = world->images;
+	struct placement placement;
+	bool changed;
+	enum err err;
+
+	if ((err = peer_set_down(txn, world->two, "timeout", &changed)) !=
+	    ERR_OK ||
+	    (err = peer_drain(txn, "one", true)) != ERR_OK ||
+	    (err = import_set(txn, images, images->primary, &import)) !=
+	    ERR_OK ||
+	    (err = place_set(txn, images, "team/final", "new")) != ERR_OK)
+		return err;
+	return place_write(txn, images, "team/young", "old", "not-included",
+	    TOKEN, true, &placement);
+}
+
+static enum err
+fill_crowd(struct table_txn *txn, void *arg)
+{
+	const struct world *world = arg;
+	char name[32], token[TOKEN_SIZE];
+	enum err err = ERR_OK;
+
+	for (unsigned i = 0; i < CROWD && err == ERR_OK; i++) {
+		snprintf(name, sizeof(name), "q/%02u", i);
+		token_new(token);
+		err = fence_begin(txn, world->code, name, token,
+		    clock_boot_ms());
+	}
+	return err;
+}
+
+struct scene {
+	struct world world;
+	struct tool tool;
+	struct pulse *pulse;
+};
+
+static void
+scene_begin(struct scene *scene, const char *name)
+{
+	world_open(&scene->world, name);
+	tool_begin(&scene->tool, &scene->world, name, "", "");
+	must(pulse_open(scene->tool.dir, true, &scene->pulse));
+}
+
+static void
+scene_end(struct scene *scene)
+{
+	pulse_close(scene->pulse);
+	tool_end(&scene->tool);
+	world_close(&scene->world);
+}
+
+static void
+fill(struct scene *scene)
+{
+	struct world *world = &scene->world;
+
+	world_learn(world, world->code, "p/fresh p/up");
+	world_mark(world, world->code, world->one, "p/fresh");
+	must(table_write(world->table, fill_fences, world));
+	must(table_write(world->table, fill_others, world));
+	pulse_beat(scene->pulse);
+}
+
+static const char *const text_pieces[] = {
+	"state      green\n",
+	"daemon     heartbeat ",
+	" s ago\ntable      ",
+	" readers\n",
+	"\ncode (git, /git/)\n",
+	"  main           2 repositories known, 1 fenced\n",
+	"  one            up, drained, lags in 1\n",
+	"  two            down, lags in 2; since ",
+	" s: timeout\n",
+	"    p/up                           1 up, 1 broken off, 0 watched, "
+	    "oldest ",
+	"\nmore (git, /more/)\n",
+	"  other          0 repositories known, 0 fenced\n",
+	"\nimages (registry, /v2/)\n",
+	"  both catalogues were not imported yet: what has no place stays "
+	    "on old\n",
+	"  old            0 placed, 1 provisional; imported ",
+	": 2 names, 1 conflicts\n",
+	"  new            1 placed, 0 provisional; never imported "
+	    "completely: 0 names, 0 conflicts\n",
+};
+
+static const char *const json_pieces[] = {
+	"{\"red\":false,\"heartbeat_ms\":",
+	"\"heartbeat_error\":null,\"table_error\":null,",
+	"{\"route\":\"code\",\"kind\":\"git\",\"prefix\":\"/git/\","
+	    "\"primary\":\"main\",\"doubt\":false,\"epoch\":0,\"known\":2,",
+	"{\"upstream\":\"one\",\"down\":false,\"why\":null,\"since\":0,"
+	    "\"drained\":true,\"epoch\":0,\"lagging\":1,",
+	"{\"upstream\":\"two\",\"down\":true,\"why\":\"timeout\",\"since\":",
+	"\"fenced\":1,\"fences\":[{\"repository\":\"p/up\",\"up\":1,"
+	    "\"broken_off\":1,\"watched\":0,\"oldest_ms\":",
+	"\"imported\":false,\"sides\":[{\"upstream\":\"old\",\"placed\":0,"
+	    "\"provisional\":1,\"completed\":1,\"started\":0,\"names\":2,"
+	    "\"conflicts\":1},{\"upstream\":\"new\",\"placed\":1,",
+};
+
+static void
+says_all(struct tool *tool, const char *words, const char *const *pieces,
+    size_t n, int status)
+{
+	tool_run(tool, words);
+	tap_int(tool->status, status, "%s: exit status", words);
+	for (size_t i = 0; i < n; i++) {
+		char claim[160];
+
+		snprintf(claim, sizeof(claim), "%s: piece %zu", words, i);
+		tool_says(tool, pieces[i], claim);
+	}
+}
+
+static void
+test_overview(void)
+{
+	struct scene scene;
+
+	scene_begin(&scene, "overview");
+	fill(&scene);
+	says_all(&scene.tool, "status", text_pieces, COUNT(text_pieces), 0);
+	says_all(&scene.tool, "status --json", json_pieces,
+	    COUNT(json_pieces), 0);
+	must(table_write(scene.world.table, fill_crowd, &scene.world));
+	tool_run(&scene.tool, "status");
+	tool_says(&scene.tool, ", 24 fenced\n", "all fences are counted");
+	tool_says(&scene.tool, "    and 4 more\n", "not all are shown");
+	scene_end(&scene);
+}
+
+/* Whatever a person must see to makes it red. */
+static void
+test_red(void)
+{
+	struct scene scene;
+	char *path;
+
+	scene_begin(&scene, "red");
+	tool_run(&scene.tool, "status");
+	tap_int(scene.tool.status, 1, "no beat: red");
+	tool_says(&scene.tool, "state      red\ndaemon     no heartbeat since "
+	    "boot: start reproute-syncd", "no beat: says so");
+	pulse_beat(scene.pulse);
+	(void)pulse_doubt_raise(scene.pulse, scene.world.more);
+	tool_run(&scene.tool, "status");
+	tap_int(scene.tool.status, 1, "doubt: red");
+	tool_says(&scene.tool, "\nmore (git, /more/)\n  in doubt: ",
+	    "doubt: says of which route");
+	path = mem_fmt("%s/pulse", scene.tool.dir);
+	/* what root cannot open either */
+	if (unlink(path) == -1 || symlink("pulse", path) == -1)
+		must(err_sys("%s", path));
+	free(path);
+	tool_run(&scene.tool, "status");
+	tap_int(scene.tool.status, 1, "no pulse to be read: red");
+	tool_says(&scene.tool, "/pulse: Too many levels of symbolic links\n",
+	    "and why");
+	tool_run(&scene.tool, "status --json");
+	tool_says(&scene.tool, "Too many levels of symbolic links\",\"table",
+	    "in JSON, too");
+	scene_end(&scene);
+}
+
+static void
+test_no_table(void)
+{
+	struct scene scene;
+	char *path;
+
+	scene_begin(&scene, "none");
+	pulse_beat(scene.pulse);
+	path = mem_fmt("%s/" TABLE_FILE, scene.tool.dir);
+	world_close(&scene.world);
+	unlink(path);
+	tool_run(&scene.tool, "status");
+	tap_int(scene.tool.status, 0, "no table yet: green");
+	tool_says(&scene.tool, "\ntable      none yet\n", "and says so");
+	tool_run(&scene.tool, "status p/r");
+	tap_int(scene.tool.status, 1, "no table: knows no repository");
+	if (mkdir(path, 0700) == -1)
+		must(err_sys("%s", path));
+	tool_run(&scene.tool, "status");
+	tap_int(scene.tool.status, 1, "no table can be there: red");
+	tool_says(&scene.tool, TABLE_FILE, "and why");
+	free(path);
+	pulse_close(scene.pulse);
+	tool_end(&scene.tool);
+}
+
+static const struct {
+	const char *words;
+	int status;
+	const char *says;
+} names[] = {
+	{ "status p/fresh", 0, "code: p/fresh\n  generation 1, since " },
+	{ "status p/fresh", 0, " s\n  one            current, seen equal at "
+	    "generation 1, " },
+	{ "status p/fresh", 0, " s ago; drained\n  two            lags, never "
+	    "seen equal; down: timeout\n" },
+	{ "status code p/fresh.git", 0, "code: p/fresh\n" },
+	{ "status p/up", 0, "  fence " TOKEN ": up, " },
+	{ "status p/up", 0, " s old; waits for its hook, its line, or "
+	    "fence_s\n  fence " OTHER ": broken off, " },
+	{ "status p/up", 0, " s old; its line proves nothing; waits for its "
+	    "hook, or fence_s\n" },
+	{ "status q/00", 0, "code: q/00\n  no row yet\n  fence " },
+	{ "status team/final", 0, "images: team/final\n  on new: final, by "
+	    "admin, since " },
+	{ "status images team/young", 0, "images: team/young\n  on old: "
+	    "provisional, manifest sent, by not-included, since " },
+	{ "status images team/young", 0, " s; is asked about in 6 d\n" },
+	{ "status more p/fresh", 1, "no route knows that repository yet\n" },
+	{ "status --json p/none", 1, "{\"routes\":[]}" },
+	{ "status --json p/fresh", 0, "{\"routes\":[{\"route\":\"code\","
+	    "\"repository\":\"p/fresh\",\"generation\":1,\"changed\":" },
+	{ "status --json p/fresh", 0, "{\"upstream\":\"two\","
+	    "\"current\":false,\"generation\":0,\"at\":0,\"down\":true,"
+	    "\"drained\":false," },
+	{ "status --json p/fresh", 0, "}],\"fences\":[]}]}" },
+	{ "status --json p/up", 0, "\"fences\":[{\"token\":\"" },
+	{ "status --json team/final", 0, "\"repository\":\"team/final\","
+	    "\"upstream\":\"new\",\"state\":\"final\",\"reason\":\"admin\"," },
+	{ "status nowhere p/fresh", 64, "" },
+	{ "status a b c", 64, "" },
+	{ "status ''", 64, "" },
+};
+
+static void
+test_names(void)
+{
+	struct scene scene;
+
+	scene_begin(&scene, "names");
+	fill(&scene);
+	must(table_write(scene.world.table, fill_crowd, &scene.world));
+	for (size_t i = 0; i < COUNT(names); i++) {
+		tool_run(&scene.tool, names[i].words);
+		tap_int(scene.tool.status, names[i].status,
+		    "row %zu: exit status", i);
+		tool_says(&scene.tool, names[i].says, names[i].words);
+	}
+	scene_end(&scene);
+}
+
+int
+main(void)
+{
+	test_overview();
+	test_red();
+	test_no_table();
+	test_names();
+	return tap_done();
+}
