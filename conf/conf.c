@@ -62,17 +62,25 @@ syntax_error(const config_t *config, const char *file, const char *bytes)
 	const char *text = config_error_text(config);
 
 	if (scan_trailing_comma(bytes, line))
-		return err_set(ERR_CONF, "%s:%u: a trailing comma "
-		    "before the end of a list; leave it out", file, line);
+		return err_set(ERR_CONF,
+		    "%s:%u: a trailing comma "
+		    "before the end of a list; leave it out",
+		    file, line);
 	if (strcmp(text, "duplicate setting name") == 0)
-		return err_set(ERR_CONF, "%s:%u: a key that its group has "
-		    "already; leave one out", file, line);
+		return err_set(ERR_CONF,
+		    "%s:%u: a key that its group has "
+		    "already; leave one out",
+		    file, line);
 	if (strcmp(text, "mismatched element type in array") == 0)
-		return err_set(ERR_CONF, "%s:%u: an array [ ... ] holds items "
-		    "of one type; write a list ( ... )", file, line);
-	return err_set(ERR_CONF, "%s:%u: %s here, or in what stands before; "
+		return err_set(ERR_CONF,
+		    "%s:%u: an array [ ... ] holds items "
+		    "of one type; write a list ( ... )",
+		    file, line);
+	return err_set(ERR_CONF,
+	    "%s:%u: %s here, or in what stands before; "
 	    "write key = value; with values \"text\", 1, true, ( list ) or "
-	    "{ group }", file, line, text);
+	    "{ group }",
+	    file, line, text);
 }
 
 static enum err take_items(const config_setting_t *, unsigned depth,
@@ -206,7 +214,7 @@ adds_up(const struct setting *setting)
 {
 	return setting->type == SETTING_LIST &&
 	    (strcmp(setting->key, "upstreams") == 0 ||
-	    strcmp(setting->key, "routes") == 0);
+		strcmp(setting->key, "routes") == 0);
 }
 
 /* Moves what a later file holds into root. */
@@ -215,8 +223,8 @@ merge(struct setting *root, struct setting *more)
 {
 	for (size_t i = 0; i < more->n_items; i++) {
 		struct setting *item = &more->items[i];
-		struct setting *known = (struct setting *)
-		    setting_child(root, item->key);
+		struct setting *known = (struct setting *)setting_child(root,
+		    item->key);
 
 		if (known == NULL)
 			setting_append(root, item);
@@ -224,9 +232,10 @@ merge(struct setting *root, struct setting *more)
 			for (size_t n = 0; n < item->n_items; n++)
 				setting_append(known, &item->items[n]);
 		else
-			return setting_error(item, "%s is in %s:%u already; "
-			    "leave one of them out", item->key, known->file,
-			    known->line);
+			return setting_error(item,
+			    "%s is in %s:%u already; "
+			    "leave one of them out",
+			    item->key, known->file, known->line);
 	}
 	return ERR_OK;
 }
@@ -339,7 +348,7 @@ conf_is_replica(const struct route *route, const struct upstream *upstream,
 	if (i == route->n_replicas && route->to != upstream)
 		return false;
 	if (index != NULL)
-		*index = i;	/* of route->to: 0, as there are no replicas */
+		*index = i; /* of route->to: 0, as there are no replicas */
 	return true;
 }
 

@@ -26,21 +26,21 @@
 /* An HTTP server that the web server may proxy to. */
 struct upstream {
 	char *name;
-	char *url;		/* http(s)://host[:port][/path], no / last */
-	char *endpoint;		/* of reproute-replica, no last slash */
-	char *path;		/* template with {name}, or NULL */
-	char *auth_file;	/* netrc(5) form, or NULL */
-	char *ca_file;		/* PEM, or NULL */
-	unsigned weight;	/* 0..1000; 0 is never chosen */
+	char *url;	 /* http(s)://host[:port][/path], no / last */
+	char *endpoint;	 /* of reproute-replica, no last slash */
+	char *path;	 /* template with {name}, or NULL */
+	char *auth_file; /* netrc(5) form, or NULL */
+	char *ca_file;	 /* PEM, or NULL */
+	unsigned weight; /* 0..1000; 0 is never chosen */
 };
 
 enum route_kind { ROUTE_GIT, ROUTE_REGISTRY };
 enum proof { PROOF_REFS, PROOF_COMMIT };
 enum converge {
-	CONVERGE_ENDPOINT,	/* reproute-replica at the replica's endpoint */
-	CONVERGE_LOCAL,		/* git fetch into upstream.path on this host */
-	CONVERGE_COMMAND,	/* an argument list */
-	CONVERGE_NONE,		/* somebody else's business: only compare */
+	CONVERGE_ENDPOINT, /* reproute-replica at the replica's endpoint */
+	CONVERGE_LOCAL,	   /* git fetch into upstream.path on this host */
+	CONVERGE_COMMAND,  /* an argument list */
+	CONVERGE_NONE,	   /* somebody else's business: only compare */
 };
 enum scope { SCOPE_REPOSITORY, SCOPE_HOST };
 
@@ -48,7 +48,7 @@ enum scope { SCOPE_REPOSITORY, SCOPE_HOST };
 struct route {
 	char *name;
 	enum route_kind kind;
-	char *prefix;		/* "/" at both ends; of a registry "/v2/" */
+	char *prefix; /* "/" at both ends; of a registry "/v2/" */
 	const struct upstream *primary;
 
 	/* git */
@@ -56,32 +56,36 @@ struct route {
 	size_t n_replicas;
 	enum proof proof;
 	enum converge converge;
-	char **command;		/* NULL-terminated, or NULL */
+	char **command; /* NULL-terminated, or NULL */
 	enum scope scope;
 	bool fold_case;
 	int64_t fence_ms, push_max_ms, watch_ms;
 
 	/* registry; to is NULL where nothing migrates */
 	const struct upstream *to;
-	struct rules *rules;	/* NULL where to is NULL */
+	struct rules *rules; /* NULL where to is NULL */
 	int64_t import_s, provisional_s;
 };
 
 struct conf {
-	char *file;		/* as given, for messages */
+	char *file; /* as given, for messages */
 	char *state_dir, *run_dir;
 	struct upstream *upstreams;
 	size_t n_upstreams;
 	struct route *routes;
 	size_t n_routes;
 
-	struct { char *token_file; } push;	/* NULL: no push endpoint */
+	struct {
+		char *token_file;
+	} push; /* NULL: no push endpoint */
 	struct {
 		int64_t interval_ms, sweep_ms, stall_ms, valid_ms;
-		unsigned fetches;	/* at one replica at a time */
+		unsigned fetches; /* at one replica at a time */
 	} sync;
 	/* on a replica's host; NULL where not set */
-	struct { char *root, *origin, *auth_file, *token_file; } replica;
+	struct {
+		char *root, *origin, *auth_file, *token_file;
+	} replica;
 };
 
 #define CONF_DEFAULT_FILE "/etc/reproute/reproute.conf"

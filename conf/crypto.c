@@ -127,10 +127,13 @@ secret_read(const char *path, char **out)
 	if (fstat(fileno(file), &status) == -1)
 		err = err_sys("secret %s", path);
 	else if ((status.st_mode & 07) != 0)
-		err = err_set(ERR_CONF, "secret %s: others may read it; "
-		    "chmod 0640 (or 0600) it", path);
+		err = err_set(ERR_CONF,
+		    "secret %s: others may read it; "
+		    "chmod 0640 (or 0600) it",
+		    path);
 	else if (fgets(line, sizeof(line), file) == NULL)
-		err = err_set(ERR_CONF, "secret %s: it is empty; "
+		err = err_set(ERR_CONF,
+		    "secret %s: it is empty; "
 		    "put one line of %d or more random characters into it",
 		    path, MIN_SECRET);
 	fclose(file);
@@ -139,9 +142,10 @@ secret_read(const char *path, char **out)
 	len = strcspn(line, "\r\n");
 	if (len < MIN_SECRET || len > MAX_SECRET) {
 		OPENSSL_cleanse(line, sizeof(line));
-		return err_set(ERR_CONF, "secret %s: its first line has %zu "
-		    "characters; it must have %d to %d", path, len, MIN_SECRET,
-		    MAX_SECRET);
+		return err_set(ERR_CONF,
+		    "secret %s: its first line has %zu "
+		    "characters; it must have %d to %d",
+		    path, len, MIN_SECRET, MAX_SECRET);
 	}
 	*out = mem_dup_n(line, len);
 	OPENSSL_cleanse(line, sizeof(line));

@@ -9,16 +9,16 @@
  */
 enum err {
 	ERR_OK = 0,
-	ERR_ABSENT,	/* what was asked for is not there: an answer */
-	ERR_USAGE,	/* the command line is wrong */
-	ERR_CONF,	/* the configuration is wrong */
-	ERR_INPUT,	/* foreign bytes that break their grammar */
-	ERR_LIMIT,	/* a bound was reached */
-	ERR_BUSY,	/* somebody else holds it; again later */
-	ERR_DENIED,	/* a secret or a right is missing */
-	ERR_SYS,	/* the operating system said no */
-	ERR_TABLE,	/* the table is missing, full, corrupt or locked */
-	ERR_PEER,	/* an upstream did not answer as it must */
+	ERR_ABSENT, /* what was asked for is not there: an answer */
+	ERR_USAGE,  /* the command line is wrong */
+	ERR_CONF,   /* the configuration is wrong */
+	ERR_INPUT,  /* foreign bytes that break their grammar */
+	ERR_LIMIT,  /* a bound was reached */
+	ERR_BUSY,   /* somebody else holds it; again later */
+	ERR_DENIED, /* a secret or a right is missing */
+	ERR_SYS,    /* the operating system said no */
+	ERR_TABLE,  /* the table is missing, full, corrupt or locked */
+	ERR_PEER,   /* an upstream did not answer as it must */
 };
 
 #define MUST_USE __attribute__((warn_unused_result))

@@ -19,38 +19,45 @@ static setter set_upstreams, set_routes, set_sync, set_upstream, set_replicas,
     set_command, set_authorize, set_migrate, set_list;
 
 static const char *const kinds[] = {
-	[ROUTE_GIT] = "git", [ROUTE_REGISTRY] = "registry", NULL
+	[ROUTE_GIT] = "git",
+	[ROUTE_REGISTRY] = "registry",
+	NULL,
 };
 static const char *const proofs[] = {
-	[PROOF_REFS] = "refs", [PROOF_COMMIT] = "commit", NULL
+	[PROOF_REFS] = "refs",
+	[PROOF_COMMIT] = "commit",
+	NULL,
 };
 static const char *const converges[] = {
-	[CONVERGE_ENDPOINT] = "endpoint", [CONVERGE_LOCAL] = "local",
-	[CONVERGE_COMMAND] = "command", [CONVERGE_NONE] = "none", NULL
+	[CONVERGE_ENDPOINT] = "endpoint",
+	[CONVERGE_LOCAL] = "local",
+	[CONVERGE_COMMAND] = "command",
+	[CONVERGE_NONE] = "none",
+	NULL,
 };
 static const char *const scopes[] = {
-	[SCOPE_REPOSITORY] = "repository", [SCOPE_HOST] = "host", NULL
+	[SCOPE_REPOSITORY] = "repository",
+	[SCOPE_HOST] = "host",
+	NULL,
 };
 
 static const struct key upstream_keys[] = {
-	{ "name", set_text, AT(upstream, name),
-	    .legal = legal_upstream_name, .required = true },
+	{ "name", set_text, AT(upstream, name), .legal = legal_upstream_name,
+	    .required = true },
 	{ "url", set_url, AT(upstream, url), .legal = legal_url,
 	    .required = true },
 	{ "weight", set_unsigned, AT(upstream, weight), 0, 1000, 1 },
 	{ "endpoint", set_url, AT(upstream, endpoint), .legal = legal_url },
 	{ "path", set_text, AT(upstream, path), .legal = legal_path_template },
-	{ "auth_file", set_text, AT(upstream, auth_file),
-	    .legal = legal_path },
+	{ "auth_file", set_text, AT(upstream, auth_file), .legal = legal_path },
 	{ "ca_file", set_text, AT(upstream, ca_file), .legal = legal_path },
-	{ .name = NULL }
+	{ .name = NULL },
 };
 
 static const struct key route_keys[] = {
 	{ "name", set_text, AT(route, name), .legal = legal_name,
 	    .required = true },
-	{ "kind", set_word, AT(route, kind), .words = kinds,
-	    .required = true },
+	{ "kind", set_word, AT(route, kind), .words = kinds, .required = true },
 	{ "prefix", set_text, AT(route, prefix), .high = 255,
 	    .required = true },
 	{ "primary", set_upstream, AT(route, primary), .required = true },
@@ -63,8 +70,7 @@ static const struct key route_keys[] = {
 	{ "authorize", set_authorize, .in = IN_GIT },
 	{ "scope", set_word, AT(route, scope), .words = scopes, .in = IN_GIT },
 	{ "fold_case", set_bool, AT(route, fold_case), .in = IN_GIT },
-	{ "fence_s", set_ms, AT(route, fence_ms), 1, DAY_S, 900,
-	    .in = IN_GIT },
+	{ "fence_s", set_ms, AT(route, fence_ms), 1, DAY_S, 900, .in = IN_GIT },
 	{ "push_max_s", set_ms, AT(route, push_max_ms), 1, 7 * DAY_S, 21600,
 	    .in = IN_GIT },
 	{ "watch_s", set_ms, AT(route, watch_ms), 1, 3600, 5, .in = IN_GIT },
@@ -74,7 +80,7 @@ static const struct key route_keys[] = {
 	    .in = IN_REGISTRY },
 	{ "provisional_s", set_s, AT(route, provisional_s), 1, 366 * DAY_S,
 	    7 * DAY_S, .in = IN_REGISTRY },
-	{ .name = NULL }
+	{ .name = NULL },
 };
 
 /* What rules_new() wants, before there are rules. */
@@ -95,7 +101,7 @@ static const struct key migrate_keys[] = {
 	{ "percent_by", set_word, AT(migrate, by_namespace),
 	    .words = percent_bys },
 	{ "salt", set_text, AT(migrate, salt), .high = 255 },
-	{ .name = NULL }
+	{ .name = NULL },
 };
 
 struct rule {
@@ -107,13 +113,13 @@ static const struct key rule_keys[] = {
 	{ "name", set_text, AT(rule, name), .legal = legal_name,
 	    .required = true },
 	{ "pattern", set_text, AT(rule, pattern), .required = true },
-	{ .name = NULL }
+	{ .name = NULL },
 };
 
 static const struct key push_keys[] = {
 	{ "token_file", set_text, AT(conf, push.token_file),
 	    .legal = legal_path },
-	{ .name = NULL }
+	{ .name = NULL },
 };
 
 static const struct key sync_keys[] = {
@@ -123,7 +129,7 @@ static const struct key sync_keys[] = {
 	{ "stall_s", set_ms, AT(conf, sync.stall_ms), 1, 3600, 30 },
 	/* left out: three times interval_s, by set_sync() */
 	{ "valid_s", set_ms, AT(conf, sync.valid_ms), 1, DAY_S, 0 },
-	{ .name = NULL }
+	{ .name = NULL },
 };
 
 static const struct key replica_keys[] = {
@@ -135,7 +141,7 @@ static const struct key replica_keys[] = {
 	    .legal = legal_path },
 	{ "token_file", set_text, AT(conf, replica.token_file),
 	    .legal = legal_path },
-	{ .name = NULL }
+	{ .name = NULL },
 };
 
 /* Routes name upstreams, so those come first. */
@@ -149,7 +155,7 @@ static const struct key root_keys[] = {
 	{ "push", set_group, .keys = push_keys },
 	{ "sync", set_sync, .keys = sync_keys },
 	{ "replica", set_group, .keys = replica_keys },
-	{ .name = NULL }
+	{ .name = NULL },
 };
 
 static enum err
@@ -162,8 +168,10 @@ want_upstream(const struct conf *conf, const struct setting *value,
 	if (err != ERR_OK)
 		return err;
 	if ((*out = conf_upstream(conf, name)) == NULL)
-		return setting_error(value, "there is no upstream \"%s\"; "
-		    "name one of upstreams, or add it there", name);
+		return setting_error(value,
+		    "there is no upstream \"%s\"; "
+		    "name one of upstreams, or add it there",
+		    name);
 	return ERR_OK;
 }
 
@@ -193,11 +201,15 @@ set_replicas(const struct place *place, const struct setting *value)
 		if (err != ERR_OK)
 			return err;
 		if (strcmp(replica->url, route->primary->url) == 0)
-			return setting_error(item, "the replica \"%s\" is the "
-			    "primary; leave it out", replica->name);
+			return setting_error(item,
+			    "the replica \"%s\" is the "
+			    "primary; leave it out",
+			    replica->name);
 		if (conf_is_replica(route, replica, NULL))
-			return setting_error(item, "the replica \"%s\" is in "
-			    "the list twice; leave one out", replica->name);
+			return setting_error(item,
+			    "the replica \"%s\" is in "
+			    "the list twice; leave one out",
+			    replica->name);
 		route->replicas[route->n_replicas++] = replica;
 	}
 	return ERR_OK;
@@ -239,13 +251,16 @@ set_authorize(const struct place *place, const struct setting *value)
 	if ((err = want_text(value, &text)) != ERR_OK)
 		return err;
 	if (strcmp(text, "primary") == 0)
-		return setting_error(value, "authorize = \"primary\" is not "
+		return setting_error(value,
+		    "authorize = \"primary\" is not "
 		    "available in this version; have the web server "
 		    "authorise every client before it asks, and write "
 		    "\"webserver\"");
 	if (strcmp(text, "webserver") != 0)
-		return setting_error(value, "authorize = \"%s\" is not known; "
-		    "write \"webserver\"", text);
+		return setting_error(value,
+		    "authorize = \"%s\" is not known; "
+		    "write \"webserver\"",
+		    text);
 	return ERR_OK;
 }
 
@@ -270,8 +285,8 @@ set_sync(const struct place *place, const struct setting *value)
 static enum err
 set_list(const struct place *place, const struct setting *value)
 {
-	return value == NULL ? ERR_OK :
-	    want_list(value, 0, (size_t)place->key->high);
+	return value == NULL ? ERR_OK
+			     : want_list(value, 0, (size_t)place->key->high);
 }
 
 static int
@@ -294,8 +309,9 @@ add_rule(struct conf *conf, struct rules *rules, enum rule_list list,
 
 	if (item->type != SETTING_GROUP) {
 		err = want_text(item, &pattern);
-		return err != ERR_OK ? err :
-		    placed(item, rules_add(rules, list, NULL, pattern));
+		return err != ERR_OK
+		    ? err
+		    : placed(item, rules_add(rules, list, NULL, pattern));
 	}
 	err = schema_fill(conf, "a rule", rule_keys, IN_ALL, item, &rule);
 	if (err != ERR_OK)
@@ -304,10 +320,12 @@ add_rule(struct conf *conf, struct rules *rules, enum rule_list list,
 	if (err != ERR_OK)
 		goto out;
 	if (*(char **)tsearch(rule.name, names, by_text) != rule.name)
-		err = setting_error(item, "the rule \"%s\" is there twice; "
-		    "choose another name", rule.name);
+		err = setting_error(item,
+		    "the rule \"%s\" is there twice; "
+		    "choose another name",
+		    rule.name);
 	else
-		rule.name = NULL;	/* names has it now */
+		rule.name = NULL; /* names has it now */
 out:
 	free(rule.name);
 	free(rule.pattern);
@@ -315,8 +333,7 @@ out:
 }
 
 static enum err
-add_rules(struct conf *conf, struct rules *rules,
-    const struct setting *migrate)
+add_rules(struct conf *conf, struct rules *rules, const struct setting *migrate)
 {
 	static const struct {
 		const char *key;
@@ -332,8 +349,8 @@ add_rules(struct conf *conf, struct rules *rules,
 		const struct setting *list = setting_child(migrate,
 		    lists[i].key);
 
-		for (size_t n = 0; err == ERR_OK && list != NULL &&
-		    n < list->n_items; n++)
+		for (size_t n = 0;
+		     err == ERR_OK && list != NULL && n < list->n_items; n++)
 			err = add_rule(conf, rules, lists[i].list,
 			    &list->items[n], &names);
 	}
@@ -355,7 +372,8 @@ set_migrate(const struct place *place, const struct setting *value)
 	if (err != ERR_OK)
 		goto out;
 	if (strcmp(migrate.to->url, route->primary->url) == 0) {
-		err = setting_error(value, "migrate goes to the primary "
+		err = setting_error(value,
+		    "migrate goes to the primary "
 		    "itself; name another upstream, or leave migrate out");
 		goto out;
 	}
@@ -410,10 +428,10 @@ fill_route(struct conf *conf, const struct setting *item, struct route *route)
 	bool registry = kind != NULL && kind->type == SETTING_TEXT &&
 	    strcmp(kind->text, kinds[ROUTE_REGISTRY]) == 0;
 
-	return registry ?
-	    schema_fill(conf, "a registry route", route_keys, IN_REGISTRY,
-	    item, route) :
-	    schema_fill(conf, "a git route", route_keys, IN_GIT, item, route);
+	return registry
+	    ? schema_fill(conf, "a registry route", route_keys, IN_REGISTRY,
+		  item, route)
+	    : schema_fill(conf, "a git route", route_keys, IN_GIT, item, route);
 }
 
 static enum err

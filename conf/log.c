@@ -33,8 +33,7 @@ log_verbose(void)
 	verbose = true;
 }
 
-static void PRINTF(2, 0)
-write_line(int priority, const char *fmt, va_list ap)
+static void PRINTF(2, 0) write_line(int priority, const char *fmt, va_list ap)
 {
 	char line[MAX_LINE];
 	int head, body;
@@ -44,8 +43,7 @@ write_line(int priority, const char *fmt, va_list ap)
 		return;
 	head = journal ? snprintf(line, sizeof(line), "<%d>", priority)
 		       : snprintf(line, sizeof(line), "%s: ", program);
-	body = vsnprintf(line + head, sizeof(line) - (size_t)head - 1, fmt,
-	    ap);
+	body = vsnprintf(line + head, sizeof(line) - (size_t)head - 1, fmt, ap);
 	if (body < 0)
 		return;
 	len = strlen(line);
@@ -71,8 +69,9 @@ log_gated(struct log_gate *gate, int priority, const char *fmt, ...)
 	int64_t next_ms = atomic_load(&gate->next_ms);
 	va_list ap;
 
-	if (now_ms < next_ms || !atomic_compare_exchange_strong(
-	    &gate->next_ms, &next_ms, now_ms + GATE_MS))
+	if (now_ms < next_ms ||
+	    !atomic_compare_exchange_strong(&gate->next_ms, &next_ms,
+		now_ms + GATE_MS))
 		return;
 	va_start(ap, fmt);
 	write_line(priority, fmt, ap);

@@ -67,7 +67,7 @@ name_git(const char *name)
 	for (size_t i = 0; i < len; i += step)
 		if ((step = utf8_len((const unsigned char *)name + i)) == 0)
 			return false;
-	for (const char *segment = name;; ) {
+	for (const char *segment = name;;) {
 		size_t n = strcspn(segment, "/");
 
 		if (is_dot_segment(segment, n))
@@ -149,7 +149,7 @@ static void
 put_escaped(struct buf *out, const char *value, size_t len, bool keep_slash)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
-	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
+				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
 
 	for (size_t i = 0; i < len; i++) {
 		if ((value[i] == '/' && keep_slash) ||
@@ -164,7 +164,10 @@ static enum err
 put_value(const struct name_values *values, const char *key, size_t key_len,
     bool url, struct buf *out)
 {
-	const struct { const char *key, *value; bool keep_slash; } known[] = {
+	const struct {
+		const char *key, *value;
+		bool keep_slash;
+	} known[] = {
 		{ "name", values->name, true },
 		{ "upstream", values->upstream, false },
 		{ "project", values->project, false },
@@ -179,14 +182,16 @@ put_value(const struct name_values *values, const char *key, size_t key_len,
 		if (known[i].value == NULL)
 			break;
 		if (url)
-			put_escaped(out, known[i].value,
-			    strlen(known[i].value), known[i].keep_slash);
+			put_escaped(out, known[i].value, strlen(known[i].value),
+			    known[i].keep_slash);
 		else
 			buf_puts(out, known[i].value);
 		return ERR_OK;
 	}
-	return err_set(ERR_CONF, "{%.*s} has no value here; known are {name}, "
-	    "{upstream}, {project}, {repo} and {sha}", (int)key_len, key);
+	return err_set(ERR_CONF,
+	    "{%.*s} has no value here; known are {name}, "
+	    "{upstream}, {project}, {repo} and {sha}",
+	    (int)key_len, key);
 }
 
 enum err
@@ -195,7 +200,7 @@ name_fill(const char *template, const struct name_values *values, bool url,
 {
 	enum err err;
 
-	for (const char *at = template; *at != '\0'; ) {
+	for (const char *at = template; *at != '\0';) {
 		size_t plain = strcspn(at, "{}");
 		size_t key_len;
 
@@ -205,8 +210,10 @@ name_fill(const char *template, const struct name_values *values, bool url,
 			break;
 		key_len = strcspn(at + 1, "{}");
 		if (*at != '{' || at[1 + key_len] != '}')
-			return err_set(ERR_CONF, "a brace without its other "
-			    "one in \"%s\"", template);
+			return err_set(ERR_CONF,
+			    "a brace without its other "
+			    "one in \"%s\"",
+			    template);
 		err = put_value(values, at + 1, key_len, url, out);
 		if (err != ERR_OK)
 			return err;

@@ -44,8 +44,8 @@ bool name_oid(const char *text);
 struct name_values {
 	const char *name;
 	const char *upstream;
-	const char *project;	/* all before the last slash of name, or "-" */
-	const char *repo;	/* all behind it */
+	const char *project; /* all before the last slash of name, or "-" */
+	const char *repo;    /* all behind it */
 	const char *sha;
 };
 

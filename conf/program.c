@@ -59,7 +59,7 @@ print_help(const struct program *program)
 	printf("usage: %s %s\n%s\n\n", program->name, program->synopsis,
 	    program->purpose);
 	for (const struct program_option *own = program->options;
-	    own != NULL && own->name != NULL; own++)
+	     own != NULL && own->name != NULL; own++)
 		print_option(own->letter, own->name, own->argument, own->help);
 	print_option('c', "config", "FILE",
 	    "the configuration (" CONF_DEFAULT_FILE ")");
@@ -105,12 +105,13 @@ build_tables(const struct program *program, const char *order,
 	memcpy(longs, common, sizeof(common));
 	shorts += sprintf(shorts, "%shc:", order);
 	for (size_t i = 0; program->options != NULL &&
-	    program->options[i].name != NULL && i < MAX_OPTIONS; i++) {
+	     program->options[i].name != NULL && i < MAX_OPTIONS;
+	     i++) {
 		const struct program_option *own = &program->options[i];
 
 		longs[n++] = (struct option){ own->name,
-		    own->argument ? required_argument : no_argument, NULL,
-		    OPT_OWN + (int)i };
+			own->argument ? required_argument : no_argument, NULL,
+			OPT_OWN + (int)i };
 		if (own->letter)
 			shorts += sprintf(shorts, "%c%s", own->letter,
 			    own->argument ? ":" : "");
@@ -121,10 +122,10 @@ build_tables(const struct program *program, const char *order,
 static const struct program_option *
 own_option(const struct program *program, int opt)
 {
-	for (size_t i = 0; program->options != NULL &&
-	    program->options[i].name != NULL; i++)
-		if (opt == OPT_OWN + (int)i || (opt < 256 &&
-		    opt == program->options[i].letter))
+	for (size_t i = 0;
+	     program->options != NULL && program->options[i].name != NULL; i++)
+		if (opt == OPT_OWN + (int)i ||
+		    (opt < 256 && opt == program->options[i].letter))
 			return &program->options[i];
 	return NULL;
 }
@@ -192,7 +193,8 @@ program_start(const struct program *program, int argc, char **argv,
 		} else if (opt == 'c' && trusted) {
 			out->conf_file = optarg;
 		} else if (opt == 'c') {
-			fprintf(stderr, "%s: runs with the rights of another "
+			fprintf(stderr,
+			    "%s: runs with the rights of another "
 			    "group: reads only " CONF_DEFAULT_FILE "\n",
 			    program->name);
 			exit(EX_NOPERM);

@@ -9,30 +9,30 @@
 
 /* One option of a program's own; beside those that all have. */
 struct program_option {
-	const char *name;	/* without dashes */
-	char letter;		/* or 0 */
-	const char *argument;	/* its name in --help, or NULL: a flag */
+	const char *name;     /* without dashes */
+	char letter;	      /* or 0 */
+	const char *argument; /* its name in --help, or NULL: a flag */
 	const char *help;
-	bool *flag;		/* of a flag */
-	const char **value;	/* of one with an argument */
+	bool *flag;	    /* of a flag */
+	const char **value; /* of one with an argument */
 };
 
 struct program {
 	const char *name;
-	const char *synopsis;	/* what stands behind the name in usage */
-	const char *purpose;	/* a sentence */
-	const struct program_option *options;	/* to a NULL name; or NULL */
+	const char *synopsis; /* what stands behind the name in usage */
+	const char *purpose;  /* a sentence */
+	const struct program_option *options; /* to a NULL name; or NULL */
 	/* takes options with neither flag nor value, each time; or NULL */
 	void (*take)(const struct program_option *, const char *argument);
-	const char *more;	/* more text for --help, or NULL */
-	bool operands;		/* takes any; else one is a mistake */
-	bool in_order;		/* options end at the first operand */
+	const char *more; /* more text for --help, or NULL */
+	bool operands;	  /* takes any; else one is a mistake */
+	bool in_order;	  /* options end at the first operand */
 };
 
 /* The word that ends the options a program was given: where operands begin. */
 struct program_run {
-	const char *conf_file;	/* -c, else $REPROUTE_CONF, else the default */
-	int first;		/* index of the first operand */
+	const char *conf_file; /* -c, else $REPROUTE_CONF, else the default */
+	int first;	       /* index of the first operand */
 };
 
 /*

@@ -32,7 +32,7 @@ struct list {
 };
 
 struct rules {
-	struct list lists[2];	/* by enum rule_list */
+	struct list lists[2]; /* by enum rule_list */
 	pcre2_match_context *limits;
 	char *salt;
 	double percent;
@@ -51,7 +51,7 @@ rules_new(const char *salt, double percent, bool by_namespace)
 	rules->by_namespace = by_namespace;
 	rules->limits = pcre2_match_context_create(NULL);
 	if (rules->limits == NULL)
-		abort();	/* no memory at start */
+		abort(); /* no memory at start */
 	pcre2_set_match_limit(rules->limits, MATCH_LIMIT);
 	pcre2_set_depth_limit(rules->limits, DEPTH_LIMIT);
 	pcre2_set_heap_limit(rules->limits, HEAP_LIMIT_KB);
@@ -127,15 +127,24 @@ stress_all(const struct rules *rules, const pcre2_code *code,
     const char *pattern)
 {
 	static const char *const units[] = {
-		"a", "0", "a-", "a/", "a.", "a_", "ab", "a0", "aa/", "ab-",
+		"a",
+		"0",
+		"a-",
+		"a/",
+		"a.",
+		"a_",
+		"ab",
+		"a0",
+		"aa/",
+		"ab-",
 		"group/project-0/image.x86_64/",
 	};
 	pcre2_match_data *data = pcre2_match_data_create(1, NULL);
 	enum match result = data != NULL ? MATCH_NO : MATCH_ERROR;
 	bool seen[256] = { false };
 
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]) &&
-	    result != MATCH_ERROR; i++)
+	for (size_t i = 0;
+	     i < sizeof(units) / sizeof(units[0]) && result != MATCH_ERROR; i++)
 		result = stress(rules, code, units[i], data);
 	/* a pattern that knows only z runs away on z */
 	for (; *pattern != '\0' && result != MATCH_ERROR; pattern++) {
@@ -158,14 +167,16 @@ compile(const char *pattern, uint32_t options, pcre2_code **out)
 	int code;
 
 	*out = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
-	    PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_UTF |
-	    PCRE2_NEVER_BACKSLASH_C | options, &code, &offset, NULL);
+	    PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_UTF | PCRE2_NEVER_BACKSLASH_C |
+		options,
+	    &code, &offset, NULL);
 	if (*out == NULL) {
 		pcre2_get_error_message(code, (PCRE2_UCHAR *)text,
 		    sizeof(text));
-		return err_set(ERR_CONF, "the pattern \"%s\" is wrong after "
-		    "%zu bytes: %s; pcre2pattern(3) has the grammar", pattern,
-		    (size_t)offset, text);
+		return err_set(ERR_CONF,
+		    "the pattern \"%s\" is wrong after "
+		    "%zu bytes: %s; pcre2pattern(3) has the grammar",
+		    pattern, (size_t)offset, text);
 	}
 	/* without it everything is slower, and the same */
 	(void)pcre2_jit_compile(*out, PCRE2_JIT_COMPLETE);
@@ -181,22 +192,30 @@ rules_add(struct rules *rules, enum rule_list which, const char *name,
 	enum err err;
 
 	if (list->n == MAX_RULES)
-		return err_set(ERR_CONF, "more than %d rules in a list; join "
-		    "some by |", MAX_RULES);
+		return err_set(ERR_CONF,
+		    "more than %d rules in a list; join "
+		    "some by |",
+		    MAX_RULES);
 	if (strlen(pattern) > MAX_PATTERN)
-		return err_set(ERR_CONF, "a pattern of %zu bytes; %d is the "
-		    "most: make several of it", strlen(pattern), MAX_PATTERN);
+		return err_set(ERR_CONF,
+		    "a pattern of %zu bytes; %d is the "
+		    "most: make several of it",
+		    strlen(pattern), MAX_PATTERN);
 	if (strncmp(pattern, "(*", 2) == 0)
-		return err_set(ERR_CONF, "the pattern \"%s\" starts with (*, "
+		return err_set(ERR_CONF,
+		    "the pattern \"%s\" starts with (*, "
 		    "which would change how all is matched; leave that out",
 		    pattern);
 	if ((err = compile(pattern, PCRE2_NO_START_OPTIMIZE, &stressed)) !=
-	    ERR_OK || (err = compile(pattern, 0, &code)) != ERR_OK)
+		ERR_OK ||
+	    (err = compile(pattern, 0, &code)) != ERR_OK)
 		goto out;
 	if (stress_all(rules, stressed, pattern) == MATCH_ERROR) {
-		err = err_set(ERR_CONF, "the pattern \"%s\" runs away on "
+		err = err_set(ERR_CONF,
+		    "the pattern \"%s\" runs away on "
 		    "long names: it repeats what repeats already; anchor it "
-		    "by ^, and write [^/]+/ rather than (.+/?)+", pattern);
+		    "by ^, and write [^/]+/ rather than (.+/?)+",
+		    pattern);
 		goto out;
 	}
 	list->rules = mem_more(list->rules, list->n, sizeof(*list->rules));
@@ -268,7 +287,7 @@ judge(const struct rules *rules, const char *name, pcre2_match_data *data,
 	case MATCH_YES:
 		return RULE_EXCLUDED;
 	case MATCH_ERROR:
-		return RULE_ERROR;	/* never "not excluded" */
+		return RULE_ERROR; /* never "not excluded" */
 	case MATCH_NO:
 		break;
 	}
@@ -305,7 +324,7 @@ rules_jit(void)
 {
 	int code;
 	PCRE2_SIZE offset;
-	pcre2_code *any = pcre2_compile((PCRE2_SPTR)"a", 1, 0, &code, &offset,
+	pcre2_code *any = pcre2_compile((PCRE2_SPTR) "a", 1, 0, &code, &offset,
 	    NULL);
 	bool works = any != NULL &&
 	    pcre2_jit_compile(any, PCRE2_JIT_COMPLETE) == 0;

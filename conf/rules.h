@@ -19,11 +19,11 @@ struct rules;
 enum rule_list { RULES_INCLUDE, RULES_EXCLUDE };
 
 enum rule_verdict {
-	RULE_EXCLUDED,		/* an exclude rule matched */
-	RULE_NOT_INCLUDED,	/* there are include rules; none matched */
-	RULE_ERROR,		/* a pattern hit its match limit: not a match */
-	RULE_PERCENT,		/* the bucket is not below percent */
-	RULE_INCLUDED,		/* goes to the new side */
+	RULE_EXCLUDED,	   /* an exclude rule matched */
+	RULE_NOT_INCLUDED, /* there are include rules; none matched */
+	RULE_ERROR,	   /* a pattern hit its match limit: not a match */
+	RULE_PERCENT,	   /* the bucket is not below percent */
+	RULE_INCLUDED,	   /* goes to the new side */
 };
 
 /*

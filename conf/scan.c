@@ -78,7 +78,7 @@ next(struct scan *scan)
 	} else if (isalpha((unsigned char)*scan->at)) {
 		while (isalnum((unsigned char)scan->at[scan->len]) ||
 		    (scan->at[scan->len] != '\0' &&
-		    strchr("-_*", scan->at[scan->len]) != NULL))
+			strchr("-_*", scan->at[scan->len]) != NULL))
 			scan->len++;
 		token = TOKEN_WORD;
 	}
@@ -124,21 +124,26 @@ mistake(const struct scan *scan, enum token token)
 {
 	switch (token) {
 	case TOKEN_NUMBER:
-		return too_large(scan) ? "the number here is too large; "
-		    "reproute.conf(5) has the bounds of each key" : NULL;
+		return too_large(scan)
+		    ? "the number here is too large; "
+		      "reproute.conf(5) has the bounds of each key"
+		    : NULL;
 	case TOKEN_TEXT:
 		/* one without an end runs to the file's last newline */
 		if (scan->token[scan->len - 1] != '"')
 			return "a text begins here and does not end; close "
-			    "it with a quote";
+			       "it with a quote";
 		return has_nul_escape(scan) ? "a text holds \\x00; leave it "
-		    "out" : NULL;
+					      "out"
+					    : NULL;
 	case TOKEN_SIGN:
 		if (starts(scan, "/*"))
 			return "a comment begins here and does not end; "
-			    "close it with */";
-		return starts(scan, "@include") ? "@include is not known; "
-		    "put that file into conf.d/ beside this one" : NULL;
+			       "close it with */";
+		return starts(scan, "@include")
+		    ? "@include is not known; "
+		      "put that file into conf.d/ beside this one"
+		    : NULL;
 	default:
 		return NULL;
 	}
@@ -158,8 +163,10 @@ scan_check(const char *file, const char *bytes, size_t len)
 			    text);
 	}
 	if (scan.at != bytes + len)
-		return err_set(ERR_CONF, "%s:%u: a NUL byte; write the file "
-		    "as text", file, scan.line);
+		return err_set(ERR_CONF,
+		    "%s:%u: a NUL byte; write the file "
+		    "as text",
+		    file, scan.line);
 	return ERR_OK;
 }
 

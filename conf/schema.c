@@ -22,8 +22,9 @@ name_of(const struct setting *setting)
 enum err
 placed(const struct setting *setting, enum err err)
 {
-	return err == ERR_OK ? ERR_OK :
-	    err_prefix(ERR_CONF, "%s:%u", setting->file, setting->line);
+	return err == ERR_OK
+	    ? ERR_OK
+	    : err_prefix(ERR_CONF, "%s:%u", setting->file, setting->line);
 }
 
 enum err
@@ -61,14 +62,18 @@ want_text(const struct setting *value, const char **out)
 	if (err != ERR_OK)
 		return err;
 	if (value->text[0] == '\0')
-		return setting_error(value, "%s is empty; leave it out or "
-		    "write something", name_of(value));
+		return setting_error(value,
+		    "%s is empty; leave it out or "
+		    "write something",
+		    name_of(value));
 	if (strlen(value->text) > MAX_TEXT)
 		return setting_error(value, "%s has %zu bytes; %d is the most",
 		    name_of(value), strlen(value->text), MAX_TEXT);
 	if (has_control(value->text))
-		return setting_error(value, "%s holds a control character or "
-		    "the end of a line; is a quote missing?", name_of(value));
+		return setting_error(value,
+		    "%s holds a control character or "
+		    "the end of a line; is a quote missing?",
+		    name_of(value));
 	*out = value->text;
 	return ERR_OK;
 }
@@ -79,8 +84,10 @@ want_list(const struct setting *value, size_t low, size_t high)
 	enum err err = want(value, SETTING_LIST);
 
 	if (err == ERR_OK && (value->n_items < low || value->n_items > high))
-		err = setting_error(value, "%s has %zu items; write %zu to "
-		    "%zu", name_of(value), value->n_items, low, high);
+		err = setting_error(value,
+		    "%s has %zu items; write %zu to "
+		    "%zu",
+		    name_of(value), value->n_items, low, high);
 	return err;
 }
 
@@ -98,9 +105,11 @@ want_number(const struct place *place, const struct setting *value,
 	if ((err = want(value, SETTING_INTEGER)) != ERR_OK)
 		return err;
 	if (value->number < key->low || value->number > key->high)
-		return setting_error(value, "%s = %lld is out of bounds; "
-		    "write %lld to %lld", key->name, (long long)value->number,
-		    (long long)key->low, (long long)key->high);
+		return setting_error(value,
+		    "%s = %lld is out of bounds; "
+		    "write %lld to %lld",
+		    key->name, (long long)value->number, (long long)key->low,
+		    (long long)key->high);
 	*out = value->number;
 	return ERR_OK;
 }
@@ -167,9 +176,10 @@ set_double(const struct place *place, const struct setting *value)
 		*field = value->real;
 	if (*field >= (double)key->low && *field <= (double)key->high)
 		return ERR_OK;
-	return setting_error(value, "%s = %g is out of bounds; write %lld "
-	    "to %lld", key->name, *field, (long long)key->low,
-	    (long long)key->high);
+	return setting_error(value,
+	    "%s = %g is out of bounds; write %lld "
+	    "to %lld",
+	    key->name, *field, (long long)key->low, (long long)key->high);
 }
 
 enum err
@@ -213,8 +223,10 @@ set_text(const struct place *place, const struct setting *value)
 	if ((err = want_text(value, &text)) != ERR_OK)
 		return err;
 	if (key->high != 0 && strlen(text) > (size_t)key->high)
-		return setting_error(value, "%s has %zu bytes; %lld is the "
-		    "most", key->name, strlen(text), (long long)key->high);
+		return setting_error(value,
+		    "%s has %zu bytes; %lld is the "
+		    "most",
+		    key->name, strlen(text), (long long)key->high);
 	if (key->legal != NULL)
 		err = placed(value, key->legal(text));
 out:
@@ -264,12 +276,14 @@ check_known(const char *what, const struct key *keys, unsigned in,
 		const struct setting *item = &group->items[i];
 		const struct key *key = keys;
 
-		while (key->name != NULL && (!belongs(key, in) ||
-		    strcmp(key->name, item->key) != 0))
+		while (key->name != NULL &&
+		    (!belongs(key, in) || strcmp(key->name, item->key) != 0))
 			key++;
 		if (key->name == NULL)
-			err = setting_error(item, "unknown key %s in %s; "
-			    "known are %s", item->key, what, known.data);
+			err = setting_error(item,
+			    "unknown key %s in %s; "
+			    "known are %s",
+			    item->key, what, known.data);
 	}
 	buf_free(&known);
 	return err;
@@ -290,8 +304,10 @@ schema_fill(struct conf *conf, const char *what, const struct key *keys,
 		if (!belongs(key, in) || (key->required && group == NULL))
 			continue;
 		if (key->required && value == NULL)
-			return setting_error(group, "%s has no %s; add %s "
-			    "= ...;", what, key->name, key->name);
+			return setting_error(group,
+			    "%s has no %s; add %s "
+			    "= ...;",
+			    what, key->name, key->name);
 		if ((err = key->set(&place, value)) != ERR_OK)
 			return err;
 	}

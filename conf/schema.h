@@ -22,15 +22,15 @@ enum { IN_GIT = 1, IN_REGISTRY = 2, IN_ALL = 3 };
 struct key {
 	const char *name;
 	setter *set;
-	size_t offset;		/* of its field in the target */
-	int64_t low, high;	/* of a number; high: of a text, in bytes */
+	size_t offset;	   /* of its field in the target */
+	int64_t low, high; /* of a number; high: of a text, in bytes */
 	int64_t preset;
 	const char *preset_text;
 	enum err (*legal)(const char *text);
-	const char *const *words;	/* by value, ended by NULL */
-	const struct key *keys;	/* of a group */
+	const char *const *words; /* by value, ended by NULL */
+	const struct key *keys;	  /* of a group */
 	bool required;
-	unsigned in;		/* kinds of route; 0: all */
+	unsigned in; /* kinds of route; 0: all */
 };
 
 /*
@@ -38,19 +38,18 @@ struct key {
  * ERR_CONF for what the table does not allow, a key outside it included.
  */
 MUST_USE enum err schema_fill(struct conf *, const char *what,
-    const struct key *, unsigned in, const struct setting *group,
-    void *target);
+    const struct key *, unsigned in, const struct setting *group, void *target);
 
 /* Setters, by the type of the field: */
-setter set_text;	/* char *; key->legal judges it */
-setter set_url;		/* char *, without slashes at its end */
-setter set_word;	/* an enum, unsigned */
+setter set_text; /* char *; key->legal judges it */
+setter set_url;	 /* char *, without slashes at its end */
+setter set_word; /* an enum, unsigned */
 setter set_unsigned;
-setter set_s;		/* int64_t */
-setter set_ms;		/* int64_t, of seconds */
-setter set_double;	/* an integer is as good as a real */
+setter set_s;	   /* int64_t */
+setter set_ms;	   /* int64_t, of seconds */
+setter set_double; /* an integer is as good as a real */
 setter set_bool;
-setter set_group;	/* key->keys, in the target at key->offset */
+setter set_group; /* key->keys, in the target at key->offset */
 
 /* For setters elsewhere: ERR_CONF with the cure for anything else. */
 MUST_USE enum err want(const struct setting *, enum setting_type);

@@ -14,20 +14,20 @@ enum setting_type {
 	SETTING_INTEGER,
 	SETTING_REAL,
 	SETTING_BOOL,
-	SETTING_LIST,	/* ( ... ) or [ ... ] */
-	SETTING_GROUP,	/* { ... } */
+	SETTING_LIST,  /* ( ... ) or [ ... ] */
+	SETTING_GROUP, /* { ... } */
 };
 
 struct setting {
-	const char *file;	/* borrowed of whoever read it */
+	const char *file; /* borrowed of whoever read it */
 	unsigned line;
-	char *key;		/* NULL in a list */
+	char *key; /* NULL in a list */
 	enum setting_type type;
 	char *text;
 	int64_t number;
 	double real;
 	bool truth;
-	struct setting *items;	/* of a list or a group */
+	struct setting *items; /* of a list or a group */
 	size_t n_items;
 };
 

@@ -16,9 +16,10 @@ whole_upstream(const struct conf *conf, const struct setting *list,
 
 	for (size_t i = 0; i < index; i++)
 		if (strcmp(conf->upstreams[i].name, name) == 0)
-			return setting_error(item, "the upstream \"%s\" is "
-			    "in %s:%u already; choose another name", name,
-			    list->items[i].file, list->items[i].line);
+			return setting_error(item,
+			    "the upstream \"%s\" is "
+			    "in %s:%u already; choose another name",
+			    name, list->items[i].file, list->items[i].line);
 	return ERR_OK;
 }
 
@@ -28,12 +29,14 @@ check_authorize(const struct route *route, const struct setting *item)
 {
 	if (route->n_replicas == 0 || setting_child(item, "authorize") != NULL)
 		return ERR_OK;
-	return setting_error(item, "the route \"%s\" has replicas, and does "
+	return setting_error(item,
+	    "the route \"%s\" has replicas, and does "
 	    "not say who authorises reads: a replica that is a plain git "
 	    "http-backend knows no users, and would give every repository "
 	    "to everybody; if the web server has authenticated and "
 	    "authorised a client before it asks, write authorize = "
-	    "\"webserver\";", route->name);
+	    "\"webserver\";",
+	    route->name);
 }
 
 static enum err
@@ -42,17 +45,20 @@ check_converge(const struct route *route, const struct setting *item)
 	const struct setting *command = setting_child(item, "command");
 
 	if (route->converge == CONVERGE_COMMAND && command == NULL)
-		return setting_error(item, "converge = \"command\" without a "
+		return setting_error(item,
+		    "converge = \"command\" without a "
 		    "command; add command = (\"PROGRAM\", \"{upstream}\", "
 		    "\"{name}\");");
 	if (route->converge != CONVERGE_COMMAND && command != NULL)
-		return setting_error(command, "a command that is never run; "
+		return setting_error(command,
+		    "a command that is never run; "
 		    "add converge = \"command\"; or leave it out");
 	if (route->converge != CONVERGE_LOCAL)
 		return ERR_OK;
 	for (size_t i = 0; i < route->n_replicas; i++)
 		if (route->replicas[i]->path == NULL)
-			return setting_error(item, "converge = \"local\" with "
+			return setting_error(item,
+			    "converge = \"local\" with "
 			    "the replica \"%s\", which has no path; add path "
 			    "= \"/srv/git/{name}.git\"; to that upstream",
 			    route->replicas[i]->name);
@@ -67,8 +73,10 @@ check_git(const struct route *route, const struct setting *item)
 	if (err == ERR_OK)
 		err = check_converge(route, item);
 	if (err == ERR_OK && route->push_max_ms < route->fence_ms)
-		err = setting_error(item, "push_max_s is less than fence_s; "
-		    "write %lld or more", (long long)route->fence_ms / 1000);
+		err = setting_error(item,
+		    "push_max_s is less than fence_s; "
+		    "write %lld or more",
+		    (long long)route->fence_ms / 1000);
 	return err;
 }
 
@@ -86,18 +94,22 @@ check_pair(const struct route *route, const struct setting *item,
     const struct route *other, const struct setting *before)
 {
 	if (strcmp(route->name, other->name) == 0)
-		return setting_error(item, "the route \"%s\" is in %s:%u "
-		    "already; choose another name", route->name, before->file,
-		    before->line);
+		return setting_error(item,
+		    "the route \"%s\" is in %s:%u "
+		    "already; choose another name",
+		    route->name, before->file, before->line);
 	if (overlap(route->prefix, other->prefix))
-		return setting_error(item, "the prefix \"%s\" overlaps \"%s\" "
+		return setting_error(item,
+		    "the prefix \"%s\" overlaps \"%s\" "
 		    "of the route \"%s\" (%s:%u); choose prefixes of which "
-		    "none starts with the other", route->prefix,
-		    other->prefix, other->name, before->file, before->line);
+		    "none starts with the other",
+		    route->prefix, other->prefix, other->name, before->file,
+		    before->line);
 	/* a push notice without a route could not tell them apart */
 	if (route->kind == ROUTE_GIT && other->kind == ROUTE_GIT &&
 	    route->primary == other->primary)
-		return setting_error(item, "the git routes \"%s\" and \"%s\" "
+		return setting_error(item,
+		    "the git routes \"%s\" and \"%s\" "
 		    "(%s:%u) have one primary, \"%s\"; make them one route",
 		    route->name, other->name, before->file, before->line,
 		    route->primary->name);

@@ -16,48 +16,68 @@
 
 static struct admin admin;
 
-#define OPTION_END { NULL, 0, NULL, NULL, NULL, NULL }
-#define OPTION_JSON { "json", 0, NULL, "for programs: one object on one line", \
-	&admin.json, NULL }
-#define OPTION_APPLY { "apply", 0, NULL, \
-	"do it; without, only say what would be done", &admin.apply, NULL }
+#define OPTION_END                                                             \
+	{                                                                      \
+		NULL, 0, NULL, NULL, NULL, NULL                                \
+	}
+#define OPTION_JSON                                                            \
+	{                                                                      \
+		"json", 0, NULL, "for programs: one object on one line",       \
+		    &admin.json, NULL                                          \
+	}
+#define OPTION_APPLY                                                           \
+	{                                                                      \
+		"apply", 0, NULL,                                              \
+		    "do it; without, only say what would be done",             \
+		    &admin.apply, NULL                                         \
+	}
 
 static const struct program_option json_options[] = {
-	OPTION_JSON, OPTION_END,
+	OPTION_JSON,
+	OPTION_END,
 };
 static const struct program_option check_options[] = {
 	{ "test", 't', NULL, "the configuration only", &admin.test, NULL },
-	OPTION_JSON, OPTION_END,
+	OPTION_JSON,
+	OPTION_END,
 };
 /* explain reads its own: they have a grammar, and are handed on */
 static const struct program_option explain_options[] = {
 	{ "client", 0, "ADDR:PORT", "who asks", NULL, NULL },
 	{ "header", 'H', "'NAME: VALUE'", "of the request; may be repeated",
 	    NULL, NULL },
-	OPTION_JSON, OPTION_END,
+	OPTION_JSON,
+	OPTION_END,
 };
 static const struct program_option place_options[] = {
 	OPTION_APPLY,
 	{ "force", 0, NULL, "on a side that does not have it, too",
 	    &admin.force, NULL },
-	OPTION_JSON, OPTION_END,
+	OPTION_JSON,
+	OPTION_END,
 };
 static const struct program_option forget_options[] = {
-	OPTION_APPLY, OPTION_JSON, OPTION_END,
+	OPTION_APPLY,
+	OPTION_JSON,
+	OPTION_END,
 };
 static const struct program_option compare_options[] = {
 	{ "force", 0, NULL, "end its fences first", &admin.force, NULL },
-	OPTION_JSON, OPTION_END,
+	OPTION_JSON,
+	OPTION_END,
 };
 static const struct program_option drain_options[] = {
 	{ "undo", 0, NULL, "let reads go there again", &admin.undo, NULL },
-	OPTION_JSON, OPTION_END,
+	OPTION_JSON,
+	OPTION_END,
 };
 static const struct program_option webconf_options[] = {
 	{ "lua", 0, NULL, "print the script that goes with it", &admin.lua,
 	    NULL },
-	{ "lua-file", 0, "PATH", "where that script is put "
-	    "(/etc/reproute/lighttpd.lua)", NULL, &admin.lua_file },
+	{ "lua-file", 0, "PATH",
+	    "where that script is put "
+	    "(/etc/reproute/lighttpd.lua)",
+	    NULL, &admin.lua_file },
 	{ "socket", 0, "PATH", "of reproute-fcgi (run_dir/fcgi.sock)", NULL,
 	    &admin.socket },
 	{ "bin-dir", 0, "DIR", "where reproute is (" BINDIR ")", NULL,
@@ -72,11 +92,11 @@ static const struct verb {
 	admin_verb *run;
 	const char *operands;
 	const char *purpose;
-	const struct program_option *options;	/* or NULL */
+	const struct program_option *options; /* or NULL */
 	bool needs_no_conf;
 } verbs[] = {
-	{ "check", admin_check, "[-t]",
-	    "is all there, and may we use it?", check_options, false },
+	{ "check", admin_check, "[-t]", "is all there, and may we use it?",
+	    check_options, false },
 	{ "explain", admin_explain, "METHOD URL",
 	    "where would a request go, and why?", explain_options, false },
 	{ "status", admin_status, "[[ROUTE] NAME]",
@@ -109,8 +129,8 @@ static void
 add_word(const char *word)
 {
 	if (n_words == MAX_WORDS)
-		program_fail(err_set(ERR_USAGE, "more than %d words",
-		    MAX_WORDS));
+		program_fail(
+		    err_set(ERR_USAGE, "more than %d words", MAX_WORDS));
 	words[n_words++] = (char *)word;
 }
 
@@ -120,8 +140,8 @@ hand_on(const struct program_option *option, const char *argument)
 	char letter[] = { '-', option->letter, '\0' };
 
 	/* lives as long as the program */
-	add_word(option->letter ? mem_dup(letter) :
-	    mem_fmt("--%s", option->name));
+	add_word(
+	    option->letter ? mem_dup(letter) : mem_fmt("--%s", option->name));
 	if (option->argument != NULL)
 		add_word(argument);
 }
@@ -178,7 +198,7 @@ start_without_verb(int argc, char **argv, struct program_run *run)
 		.name = "reproute",
 		.synopsis = "[-c FILE] VERB [...]",
 		.purpose = "Tells and changes what a reproute on this host "
-		    "knows.",
+			   "knows.",
 		.options = check_options,
 	};
 	struct program with_list = program;
@@ -201,8 +221,7 @@ static void
 start_verb(const struct verb *verb, int argc, char **argv,
     struct program_run *run)
 {
-	char *synopsis = mem_fmt("%s [-c FILE] %s", verb->name,
-	    verb->operands);
+	char *synopsis = mem_fmt("%s [-c FILE] %s", verb->name, verb->operands);
 	char *purpose = mem_fmt("%s: %s", verb->name, verb->purpose);
 	const struct program program = {
 		.name = "reproute",
@@ -296,7 +315,8 @@ which_route(const struct conf *conf, admin_filter *filter, const char *said)
 			buf_fmt(&list, "%s%s", list.len > 0 ? ", " : "",
 			    conf->routes[i].name);
 	if (list.len == 0)
-		err = err_set(ERR_USAGE, "the configuration has no route of "
+		err = err_set(ERR_USAGE,
+		    "the configuration has no route of "
 		    "that kind");
 	else if (said != NULL)
 		err = err_set(ERR_USAGE, "no such route: \"%s\"; there is %s",
@@ -363,8 +383,10 @@ admin_name(const struct route *route, const char *said, char name[NAME_SIZE])
 		name_fold(name);
 	if (git ? name_git(name) : name_registry(name))
 		return ERR_OK;
-	return err_set(ERR_USAGE, "no repository of route %s can have that "
-	    "name", route->name);
+	return err_set(ERR_USAGE,
+	    "no repository of route %s can have that "
+	    "name",
+	    route->name);
 }
 
 void
@@ -380,8 +402,14 @@ admin_print(struct wire *wire)
 const char *
 admin_span(int64_t seconds, char out[32])
 {
-	static const struct { int64_t s; const char *word; } units[] = {
-		{ 172800, "d" }, { 7200, "h" }, { 120, "min" }, { 0, "s" },
+	static const struct {
+		int64_t s;
+		const char *word;
+	} units[] = {
+		{ 172800, "d" },
+		{ 7200, "h" },
+		{ 120, "min" },
+		{ 0, "s" },
 	};
 	static const int64_t sizes[] = { 86400, 3600, 60, 1 };
 	size_t i = 0;

@@ -13,12 +13,12 @@
 
 /* What every verb is given: options that were not said are false or NULL. */
 struct admin {
-	const struct conf *conf;	/* NULL for feed */
-	bool json;		/* --json: one object on one line */
+	const struct conf *conf; /* NULL for feed */
+	bool json;		 /* --json: one object on one line */
 
-	bool apply, force;	/* place, forget, compare */
-	bool undo;		/* drain */
-	bool test;		/* check: the configuration only */
+	bool apply, force; /* place, forget, compare */
+	bool undo;	   /* drain */
+	bool test;	   /* check: the configuration only */
 	/* webconf */
 	bool lua;
 	const char *lua_file, *socket, *bin_dir, *libexec_dir;
@@ -33,9 +33,8 @@ struct admin {
 typedef enum err admin_verb(const struct admin *, int argc, char **argv,
     int *status);
 
-admin_verb admin_check, admin_explain, admin_status, admin_import,
-    admin_place, admin_forget, admin_compare, admin_drain, admin_feed,
-    admin_webconf;
+admin_verb admin_check, admin_explain, admin_status, admin_import, admin_place,
+    admin_forget, admin_compare, admin_drain, admin_feed, admin_webconf;
 
 /*
  * The table of this configuration: for reading, *out is NULL where there is

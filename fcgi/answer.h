@@ -7,9 +7,9 @@
 #include "fcgi/choose.h"
 
 enum answer_form {
-	ANSWER_VARIABLES,	/* AUTHORIZER: Variable-REPROUTE_... */
-	ANSWER_NAME,		/* RESPONDER: X-Reproute-... */
-	ANSWER_ACCEL,		/* RESPONDER: X-Accel-Redirect, and those */
+	ANSWER_VARIABLES, /* AUTHORIZER: Variable-REPROUTE_... */
+	ANSWER_NAME,	  /* RESPONDER: X-Reproute-... */
+	ANSWER_ACCEL,	  /* RESPONDER: X-Accel-Redirect, and those */
 };
 
 /* From FCGI_ROLE and REPROUTE_ANSWER, either of which may be NULL. */

@@ -29,13 +29,12 @@ static const char *const level_words[] = { "ok", "warning", "error" };
 
 struct report {
 	const struct admin *admin;
-	struct wire *wire;	/* NULL: text */
+	struct wire *wire; /* NULL: text */
 	unsigned errors;
 };
 
-static void PRINTF(4, 5)
-say(struct report *report, enum level level, const char *subject,
-    const char *fmt, ...)
+static void PRINTF(4, 5) say(struct report *report, enum level level,
+    const char *subject, const char *fmt, ...)
 {
 	struct buf text = { 0 };
 	char *body = NULL;
@@ -75,7 +74,8 @@ check_jit(struct report *report)
 	if (rules_jit())
 		say(report, LEVEL_OK, "rules", "patterns run as machine code");
 	else
-		say(report, LEVEL_WARNING, "rules", "no JIT for patterns: they "
+		say(report, LEVEL_WARNING, "rules",
+		    "no JIT for patterns: they "
 		    "are slower, and work all the same (is "
 		    "MemoryDenyWriteExecute set?)");
 }
@@ -126,10 +126,11 @@ check_members(struct report *report, const char *subject, gid_t gid)
 		return;
 	for (char **member = group->gr_mem; *member != NULL; member++)
 		if (strcmp(*member, USER) != 0)
-			say(report, LEVEL_WARNING, subject, "%s is in the "
+			say(report, LEVEL_WARNING, subject,
+			    "%s is in the "
 			    "group %s, and can change the state: "
-			    "gpasswd -d %s %s", *member, group->gr_name,
-			    *member, group->gr_name);
+			    "gpasswd -d %s %s",
+			    *member, group->gr_name, *member, group->gr_name);
 }
 
 /* false: it is not there, or not for us */
@@ -142,9 +143,11 @@ check_dir(struct report *report, const char *subject, const char *path,
 
 	if (stat(path, &status) == -1) {
 		/* the group of the run-time directory is the web server's */
-		say(report, LEVEL_ERROR, subject, "%s: %s; make it: install -d "
-		    "-o %s -g %s -m %s %s", path, strerror(errno), USER,
-		    state ? USER : "www-data", state ? "2770" : "2750", path);
+		say(report, LEVEL_ERROR, subject,
+		    "%s: %s; make it: install -d "
+		    "-o %s -g %s -m %s %s",
+		    path, strerror(errno), USER, state ? USER : "www-data",
+		    state ? "2770" : "2750", path);
 		return false;
 	}
 	user_name(status.st_uid, owner);
@@ -154,22 +157,28 @@ check_dir(struct report *report, const char *subject, const char *path,
 		return false;
 	}
 	if (eaccess(path, state ? R_OK | W_OK | X_OK : X_OK) == -1) {
-		say(report, LEVEL_ERROR, subject, "%s (%s:%s %04o): %s may not "
-		    "use it: run this as %s or root", path, owner, group,
-		    status.st_mode & 07777, user_name(geteuid(), we), USER);
+		say(report, LEVEL_ERROR, subject,
+		    "%s (%s:%s %04o): %s may not "
+		    "use it: run this as %s or root",
+		    path, owner, group, status.st_mode & 07777,
+		    user_name(geteuid(), we), USER);
 		return false;
 	}
 	if ((status.st_mode & 07) != 0)
-		say(report, LEVEL_WARNING, subject, "%s (%s:%s %04o) is open "
-		    "to everybody: chmod o= %s", path, owner, group,
-		    status.st_mode & 07777, path);
+		say(report, LEVEL_WARNING, subject,
+		    "%s (%s:%s %04o) is open "
+		    "to everybody: chmod o= %s",
+		    path, owner, group, status.st_mode & 07777, path);
 	else if (!is_owner(status.st_uid))
-		say(report, LEVEL_WARNING, subject, "%s belongs to %s: chown "
-		    "%s it, or the programs cannot use it", path, owner, USER);
+		say(report, LEVEL_WARNING, subject,
+		    "%s belongs to %s: chown "
+		    "%s it, or the programs cannot use it",
+		    path, owner, USER);
 	else if ((status.st_mode & S_ISGID) == 0)
-		say(report, LEVEL_WARNING, subject, "%s (%s:%s %04o): what is "
-		    "made in it will not be of its group: chmod g+s %s", path,
-		    owner, group, status.st_mode & 07777, path);
+		say(report, LEVEL_WARNING, subject,
+		    "%s (%s:%s %04o): what is "
+		    "made in it will not be of its group: chmod g+s %s",
+		    path, owner, group, status.st_mode & 07777, path);
 	else
 		say(report, LEVEL_OK, subject, "%s (%s:%s %04o)", path, owner,
 		    group, status.st_mode & 07777);
@@ -206,8 +215,10 @@ check_socket(struct report *report, const char *name, int type,
 	if (error == 0)
 		say(report, LEVEL_OK, name, "%s listens", whose);
 	else if (error == ENOENT || error == ECONNREFUSED)
-		say(report, LEVEL_WARNING, name, "%s: nobody listens; does %s "
-		    "run?", path, whose);
+		say(report, LEVEL_WARNING, name,
+		    "%s: nobody listens; does %s "
+		    "run?",
+		    path, whose);
 	else
 		say(report, LEVEL_ERROR, name, "%s: %s", path, strerror(error));
 	free(path);
@@ -249,9 +260,10 @@ say_readable(struct report *report, const char *subject, const char *path,
 	else if (is_in_group(user, status.st_gid))
 		bit = S_IRGRP;
 	if ((status.st_mode & bit) == 0)
-		say(report, LEVEL_ERROR, subject, "%s (%s:%s %04o): the user "
-		    "%s may not read it: chgrp %s it, and chmod 0640", path,
-		    user_name(status.st_uid, owner),
+		say(report, LEVEL_ERROR, subject,
+		    "%s (%s:%s %04o): the user "
+		    "%s may not read it: chgrp %s it, and chmod 0640",
+		    path, user_name(status.st_uid, owner),
 		    group_name(status.st_gid, group), status.st_mode & 07777,
 		    USER, USER);
 	else
@@ -270,9 +282,11 @@ check_endpoint(struct report *report)
 	    stat(path, &status) == -1)
 		return;
 	if ((status.st_mode & S_ISGID) == 0 || status.st_gid != group->gr_gid)
-		say(report, LEVEL_WARNING, "reproute-push", "%s is not setgid "
+		say(report, LEVEL_WARNING, "reproute-push",
+		    "%s is not setgid "
 		    "%s: as another user it cannot write the state: chgrp %s "
-		    "it, then chmod 2755", path, USER, USER);
+		    "it, then chmod 2755",
+		    path, USER, USER);
 	else
 		say(report, LEVEL_OK, "reproute-push", "%s, setgid %s", path,
 		    USER);
@@ -308,8 +322,10 @@ check_auth_file(struct report *report, const char *subject, const char *path,
 		say(report, LEVEL_ERROR, subject, "%s: %s", path,
 		    strerror(errno));
 	else if ((status.st_mode & 07) != 0)
-		say(report, LEVEL_ERROR, subject, "%s: others may read it; "
-		    "chmod 0600 it", path);
+		say(report, LEVEL_ERROR, subject,
+		    "%s: others may read it; "
+		    "chmod 0600 it",
+		    path);
 	else
 		say_readable(report, subject, path, ours);
 }
@@ -370,24 +386,30 @@ check_table(struct report *report)
 	enum err err = admin_table(report->admin, false, &table);
 
 	if (err == ERR_OK && table == NULL) {
-		say(report, LEVEL_WARNING, "table", "there is none yet; the "
+		say(report, LEVEL_WARNING, "table",
+		    "there is none yet; the "
 		    "daemon and the router make it when they start");
 		return;
 	}
 	if (err == ERR_OK)
 		err = table_measure(table, &size);
 	if (err == ERR_OK)
-		say(report, LEVEL_OK, "table", "format %d, %zu of %zu KiB, %u "
-		    "readers", TABLE_FORMAT, size.used >> 10, size.map >> 10,
+		say(report, LEVEL_OK, "table",
+		    "format %d, %zu of %zu KiB, %u "
+		    "readers",
+		    TABLE_FORMAT, size.used >> 10, size.map >> 10,
 		    size.readers);
 	if (err == ERR_OK)
 		err = table_read(table, find_orphan, &orphan);
 	if (err == ERR_OK)
-		say(report, LEVEL_ERROR, "placements", "%s is placed on the "
+		say(report, LEVEL_ERROR, "placements",
+		    "%s is placed on the "
 		    "upstream \"%s\", which the configuration does not have: "
-		    "put it back", orphan.name, orphan.upstream);
+		    "put it back",
+		    orphan.name, orphan.upstream);
 	else if (err == ERR_ABSENT)
-		say(report, LEVEL_OK, "placements", "the upstreams of all are "
+		say(report, LEVEL_OK, "placements",
+		    "the upstreams of all are "
 		    "there");
 	else
 		say(report, LEVEL_ERROR, "table", "%s", err_text());
@@ -407,17 +429,20 @@ check_pulse(struct report *report)
 	}
 	age_ms = pulse_age_ms(pulse);
 	if (age_ms < 0)
-		say(report, LEVEL_ERROR, "heartbeat", "none since boot: start "
+		say(report, LEVEL_ERROR, "heartbeat",
+		    "none since boot: start "
 		    "reproute-syncd; until then all reads go to the primary");
 	else
-		say(report, age_ms > conf->sync.valid_ms ? LEVEL_ERROR :
-		    LEVEL_OK, "heartbeat", "%jd s ago; good for %jd s",
+		say(report,
+		    age_ms > conf->sync.valid_ms ? LEVEL_ERROR : LEVEL_OK,
+		    "heartbeat", "%jd s ago; good for %jd s",
 		    (intmax_t)age_ms / 1000,
 		    (intmax_t)conf->sync.valid_ms / 1000);
 	for (size_t i = 0; i < conf->n_routes; i++)
 		if (conf->routes[i].kind == ROUTE_GIT &&
 		    pulse_doubt(pulse, &conf->routes[i]) != 0)
-			say(report, LEVEL_ERROR, conf->routes[i].name, "in "
+			say(report, LEVEL_ERROR, conf->routes[i].name,
+			    "in "
 			    "doubt: a fence could not be written; see the "
 			    "router's log");
 	pulse_close(pulse);

@@ -118,8 +118,8 @@ choose_replica(const struct request *request, const struct client *client,
 		fresh = true;
 		if (!view->replicas[i].down && !view->replicas[i].drained &&
 		    upstream->weight > 0)
-			rank(out, scores, upstream, rendezvous(client,
-			    request->name, upstream));
+			rank(out, scores, upstream,
+			    rendezvous(client, request->name, upstream));
 	}
 	if (out->n_candidates == 0) {
 		decide(out, route->primary,
@@ -192,8 +192,8 @@ choose_by_rules(const struct request *request, struct decision *out)
 }
 
 void
-choose_registry(const struct request *request,
-    const struct registry_view *view, struct decision *out)
+choose_registry(const struct request *request, const struct registry_view *view,
+    struct decision *out)
 {
 	const struct route *route = request->route;
 

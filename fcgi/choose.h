@@ -34,8 +34,8 @@ const char *reason_word(enum reason);
 
 /* What makes a git client's session: it keeps its connection. */
 struct client {
-	const char *addr;	/* REMOTE_ADDR, or "" */
-	const char *port;	/* REMOTE_PORT, or "" */
+	const char *addr; /* REMOTE_ADDR, or "" */
+	const char *port; /* REMOTE_PORT, or "" */
 };
 
 struct decision {
@@ -45,7 +45,7 @@ struct decision {
 	 */
 	const char *upstream;
 	enum reason reason;
-	const char *rule;	/* deciding rule's name, borrowed, or NULL */
+	const char *rule; /* deciding rule's name, borrowed, or NULL */
 	/*
 	 * Replicas that may serve, in order of preference, then the primary;
 	 * elsewhere the upstream itself, or none for one without a URL.
@@ -55,7 +55,7 @@ struct decision {
 	/* what has to be committed before this is answered */
 	bool raises_fence;
 	bool places;
-	bool wants_look;	/* the daemon should look: unknown or lagging */
+	bool wants_look; /* the daemon should look: unknown or lagging */
 };
 
 /*

@@ -26,11 +26,11 @@ union view {
 struct turn {
 	struct decide *decide;
 	struct snapshot *snapshot;
-	const char *method, *target;	/* NULL: the web server sent none */
+	const char *method, *target; /* NULL: the web server sent none */
 	struct request request;
 	union view view;
 	struct decision decision;
-	char token[TOKEN_SIZE];		/* "" where none is handed out */
+	char token[TOKEN_SIZE]; /* "" where none is handed out */
 };
 
 static const char *
@@ -60,7 +60,8 @@ read_view(struct turn *turn)
 		err = view_registry(table, request->route, request->name,
 		    &turn->view.registry);
 	if (err != ERR_OK)
-		log_gated(&turn->decide->no_table, LOG_ERR, "%s: git reads "
+		log_gated(&turn->decide->no_table, LOG_ERR,
+		    "%s: git reads "
 		    "go to the primary, registries wait: %s",
 		    request->route->name, err_text());
 	return err == ERR_OK;
@@ -95,8 +96,9 @@ raise_fence(struct turn *turn)
 
 	token_new(turn->token);
 	if (write_fence(turn->decide->writer, turn->snapshot, request->route,
-	    request->name, turn->token) != ERR_OK)
-		log_gated(&turn->decide->no_fence, LOG_ERR, "%s: all reads go "
+		request->name, turn->token) != ERR_OK)
+		log_gated(&turn->decide->no_fence, LOG_ERR,
+		    "%s: all reads go "
 		    "to the primary until a fence is committed: %s",
 		    request->route->name, err_text());
 	wake_send(turn->snapshot->conf->run_dir, request->route->name,
@@ -107,15 +109,16 @@ raise_fence(struct turn *turn)
 static void
 follow(struct turn *turn, const char *placed)
 {
-	const struct upstream *upstream =
-	    conf_upstream(turn->snapshot->conf, placed);
+	const struct upstream *upstream = conf_upstream(turn->snapshot->conf,
+	    placed);
 	struct decision *decision = &turn->decision;
 
 	if (upstream == NULL) {
 		hold(decision);
 	} else if (strcmp(decision->upstream, upstream->name) != 0) {
 		*decision = (struct decision){ .upstream = upstream->name,
-			.reason = REASON_PLACED, .candidates = { upstream },
+			.reason = REASON_PLACED,
+			.candidates = { upstream },
 			.n_candidates = 1 };
 	}
 }
@@ -135,12 +138,14 @@ place(struct turn *turn)
 	};
 
 	if (write_place(turn->decide->writer, turn->snapshot, &order,
-	    &placement) == ERR_OK) {
+		&placement) == ERR_OK) {
 		follow(turn, placement.upstream);
 		return;
 	}
-	log_gated(&turn->decide->no_place, LOG_ERR, "%s: writes of new "
-	    "repositories are held: %s", request->route->name, err_text());
+	log_gated(&turn->decide->no_place, LOG_ERR,
+	    "%s: writes of new "
+	    "repositories are held: %s",
+	    request->route->name, err_text());
 	hold(&turn->decision);
 }
 
@@ -153,8 +158,7 @@ commit(struct turn *turn)
 
 	if (decision->raises_fence)
 		raise_fence(turn);
-	if (request->route == NULL ||
-	    request->route->kind != ROUTE_REGISTRY)
+	if (request->route == NULL || request->route->kind != ROUTE_REGISTRY)
 		return;
 	if (decision->reason == REASON_PLACED)
 		follow(turn, decision->upstream);
@@ -171,10 +175,11 @@ ask_for_look(struct turn *turn)
 {
 	const struct request *request = &turn->request;
 
-	if (turn->decision.wants_look && looks_take(&turn->decide->looks,
-	    request->route->name, request->name, clock_boot_ms()))
-		wake_send(turn->snapshot->conf->run_dir,
-		    request->route->name, request->name);
+	if (turn->decision.wants_look &&
+	    looks_take(&turn->decide->looks, request->route->name,
+		request->name, clock_boot_ms()))
+		wake_send(turn->snapshot->conf->run_dir, request->route->name,
+		    request->name);
 }
 
 static void
@@ -185,16 +190,18 @@ complain(struct turn *turn)
 	char shown[MAX_SHOWN];
 
 	if (turn->method == NULL || turn->target == NULL)
-		log_gated(&decide->no_route, LOG_ERR, "the web server sends "
+		log_gated(&decide->no_route, LOG_ERR,
+		    "the web server sends "
 		    "no %s: have it send all CGI parameters",
 		    turn->method == NULL ? "REQUEST_METHOD" : "REQUEST_URI");
 	else if (request->route == NULL)
-		log_gated(&decide->no_route, LOG_WARNING, "%s: outside every "
+		log_gated(&decide->no_route, LOG_WARNING,
+		    "%s: outside every "
 		    "route: the web server should not ask for it",
 		    log_escape(shown, sizeof(shown), turn->target));
-	else if (request->op == OP_GIT_RECEIVE_PACK &&
-	    request->name[0] == '\0')
-		log_gated(&decide->no_name, LOG_WARNING, "%s: a push to no "
+	else if (request->op == OP_GIT_RECEIVE_PACK && request->name[0] == '\0')
+		log_gated(&decide->no_name, LOG_WARNING,
+		    "%s: a push to no "
 		    "legal name: goes to the primary without a fence",
 		    log_escape(shown, sizeof(shown), turn->target));
 }
@@ -203,8 +210,7 @@ static void
 send_answer(struct gateway_request *gateway, const struct turn *turn)
 {
 	struct buf out = { 0 };
-	enum answer_form form = answer_form(
-	    gateway_param(gateway, "FCGI_ROLE"),
+	enum answer_form form = answer_form(gateway_param(gateway, "FCGI_ROLE"),
 	    gateway_param(gateway, "REPROUTE_ANSWER"));
 
 	answer_headers(form, &turn->decision,

@@ -45,8 +45,7 @@ raise_epochs(struct table_txn *txn, void *arg)
 }
 
 enum err
-doubts_settle(struct doubts *doubts, struct table *table,
-    struct pulse *pulse)
+doubts_settle(struct doubts *doubts, struct table *table, struct pulse *pulse)
 {
 	enum err err = table_write(table, raise_epochs, doubts);
 	const struct conf *conf = doubts->snapshot->conf;

@@ -13,8 +13,8 @@
 
 /* Which routes were in doubt, and by which number. */
 struct doubts {
-	struct snapshot *snapshot;	/* held; NULL where there is no pulse */
-	uint32_t number[MAX_ROUTES];	/* by index of the route; 0: none */
+	struct snapshot *snapshot;   /* held; NULL where there is no pulse */
+	uint32_t number[MAX_ROUTES]; /* by index of the route; 0: none */
 	unsigned n;
 };
 

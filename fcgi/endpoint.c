@@ -40,13 +40,15 @@ take_name(char *path, struct endpoint *out)
 	    strncmp(path, head, strlen(head)) != 0)
 		return err_set(ERR_ABSENT, "not projects/PROJECT/repos/REPO");
 	path += strlen(head);
-	name = strcmp(path, "-") == 0 ? mem_dup(repo) :
-	    mem_fmt("%s/%s", path, repo);
+	name = strcmp(path, "-") == 0 ? mem_dup(repo)
+				      : mem_fmt("%s/%s", path, repo);
 	if ((legal = name_git(name)))
 		strcpy(out->name, name);
 	free(name);
-	return legal ? ERR_OK : err_set(ERR_INPUT, "not the name of a "
-	    "repository");
+	return legal ? ERR_OK
+		     : err_set(ERR_INPUT,
+			   "not the name of a "
+			   "repository");
 }
 
 /* The value of sha1=, which must be there once. */
@@ -69,7 +71,8 @@ take_sha(const char *query, struct endpoint *out)
 		query += len + (query[len] == '&');
 	}
 	if (found != 1 || !name_oid(out->sha))
-		return err_set(ERR_INPUT, "sha1= must be there once, as 40 or "
+		return err_set(ERR_INPUT,
+		    "sha1= must be there once, as 40 or "
 		    "64 lower hex digits");
 	return ERR_OK;
 }
@@ -106,7 +109,8 @@ take_path(char *path, const char *query, struct endpoint *out)
 		if (words[op] != NULL && strcmp(words[op], word) == 0)
 			out->op = op;
 	if (out->op == ENDPOINT_OPS)
-		return err_set(ERR_ABSENT, "there are has-commit, refs and "
+		return err_set(ERR_ABSENT,
+		    "there are has-commit, refs and "
 		    "fetch");
 	err = take_name(path, out);
 	if (err == ERR_OK && out->op == ENDPOINT_HAS_COMMIT)

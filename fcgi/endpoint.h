@@ -7,7 +7,7 @@
 #include "conf/name.h"
 
 enum endpoint_op {
-	ENDPOINT_LIFE,		/* the endpoint itself: is it alive? */
+	ENDPOINT_LIFE, /* the endpoint itself: is it alive? */
 	ENDPOINT_HAS_COMMIT,
 	ENDPOINT_REFS,
 	ENDPOINT_FETCH,
@@ -16,8 +16,8 @@ enum endpoint_op {
 
 struct endpoint {
 	enum endpoint_op op;
-	char name[NAME_SIZE];	/* the repository, or "" */
-	char sha[65];		/* of has-commit, or "" */
+	char name[NAME_SIZE]; /* the repository, or "" */
+	char sha[65];	      /* of has-commit, or "" */
 };
 
 /*

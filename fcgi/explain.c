@@ -13,11 +13,13 @@
 #include "sync/view.h"
 #include "sync/wire.h"
 
-#define USAGE "usage: reproute explain [--json] [--client ADDR:PORT] " \
+#define USAGE                                                                  \
+	"usage: reproute explain [--json] [--client ADDR:PORT] "               \
 	"METHOD URL [-H 'Name: value']..."
 
 /* RFC 9110, 5.6.2: what a method or a header's name is made of */
-#define TCHAR "!#$%&'*+-.^_`|~0123456789" \
+#define TCHAR                                                                  \
+	"!#$%&'*+-.^_`|~0123456789"                                            \
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 /* What the command line asks about. */
@@ -34,40 +36,43 @@ struct finding {
 	struct git_view git;
 	struct registry_view registry;
 	bool has_generation;
-	struct buf note;	/* "" where there is nothing to add */
+	struct buf note; /* "" where there is nothing to add */
 };
 
 static const char *const sentences[] = {
 	[REASON_NO_ROUTE] = "No route of the configuration has this path.",
 	[REASON_OTHER] = "This is no read or write of a repository that could "
-	    "go elsewhere: the primary serves it.",
+			 "go elsewhere: the primary serves it.",
 	[REASON_WRITE] = "Pushes go to the primary; one begins a fence first.",
 	[REASON_DOUBT] = "It is in doubt what the replicas have: the primary "
-	    "serves all reads of this route.",
-	[REASON_UNKNOWN] = "The repository has no row in the table yet: the "
+			 "serves all reads of this route.",
+	[REASON_UNKNOWN] =
+	    "The repository has no row in the table yet: the "
 	    "primary serves it until the daemon has looked at it.",
 	[REASON_FENCED] = "A push may be under way: the primary serves the "
-	    "repository until its fence is down.",
+			  "repository until its fence is down.",
 	[REASON_LAGGING] = "No replica was seen to have what the primary has: "
-	    "the primary serves the repository until one is.",
+			   "the primary serves the repository until one is.",
 	[REASON_DOWN] = "The replicas that have what the primary has are all "
-	    "down, drained or of weight 0: the primary serves it.",
+			"down, drained or of weight 0: the primary serves it.",
 	[REASON_REPLICA] = "This replica was seen to have what the primary "
-	    "has, and comes first for this client.",
+			   "has, and comes first for this client.",
 	[REASON_PLACED] = "The repository has its place, whatever the rules "
-	    "say.",
-	[REASON_NOT_IMPORTED] = "The catalogues of both registries were not "
+			  "say.",
+	[REASON_NOT_IMPORTED] =
+	    "The catalogues of both registries were not "
 	    "imported yet: what has no place stays on the old side.",
 	[REASON_EXCLUDED] = "An exclude rule takes the name: it stays on the "
-	    "old side.",
+			    "old side.",
 	[REASON_NOT_INCLUDED] = "No include rule takes the name: it stays on "
-	    "the old side.",
-	[REASON_RULE_ERROR] = "A rule's pattern hit its match limit on this "
+				"the old side.",
+	[REASON_RULE_ERROR] =
+	    "A rule's pattern hit its match limit on this "
 	    "name, which is no match: it stays on the old side.",
 	[REASON_PERCENT] = "The name is outside the share that migrates: it "
-	    "stays on the old side.",
+			   "stays on the old side.",
 	[REASON_INCLUDED] = "The name migrates: its first write places it on "
-	    "the new side.",
+			    "the new side.",
 	[REASON_HELD] = "The repository's place cannot be told just now.",
 };
 
@@ -102,7 +107,8 @@ static enum err
 take_client(const char *text, struct question *out)
 {
 	if (!read_client(text, out))
-		return err_set(ERR_USAGE, "explain: --client is ADDR:PORT, "
+		return err_set(ERR_USAGE,
+		    "explain: --client is ADDR:PORT, "
 		    "as in 192.0.2.1:40000 or [2001:db8::1]:40000");
 	return ERR_OK;
 }
@@ -134,16 +140,19 @@ check_operands(int count, char **operands, struct question *out)
 	struct target target;
 
 	if (count != 2)
-		return err_set(ERR_USAGE, "explain: it takes a method and a "
+		return err_set(ERR_USAGE,
+		    "explain: it takes a method and a "
 		    "URL; " USAGE);
 	out->method = operands[0];
 	out->url = operands[1];
 	if (out->method[0] == '\0' ||
 	    out->method[strspn(out->method, TCHAR)] != '\0')
-		return err_set(ERR_USAGE, "explain: a method is a word such "
+		return err_set(ERR_USAGE,
+		    "explain: a method is a word such "
 		    "as GET or POST; " USAGE);
 	if (!is_printable(out->url, '!') || !target_read(out->url, &target))
-		return err_set(ERR_USAGE, "explain: a URL is a whole one or a "
+		return err_set(ERR_USAGE,
+		    "explain: a URL is a whole one or a "
 		    "path that begins with \"/\", without blanks and control "
 		    "bytes");
 	return ERR_OK;
@@ -169,7 +178,8 @@ parse_question(int argc, char **argv, struct question *out)
 		else if (opt == 'H')
 			err = check_header(optarg);
 		else
-			err = err_set(ERR_USAGE, "explain: \"%s\" is no "
+			err = err_set(ERR_USAGE,
+			    "explain: \"%s\" is no "
 			    "option, or lacks its value; " USAGE,
 			    argv[optind - 1]);
 	}
@@ -199,20 +209,26 @@ look_at_pulse(const struct conf *conf, struct finding *out)
 	int64_t age_ms;
 
 	if (err == ERR_ABSENT)
-		buf_puts(next_note(out), "there is no heartbeat of the daemon; "
+		buf_puts(next_note(out),
+		    "there is no heartbeat of the daemon; "
 		    "decided as if there were one");
 	else if (err != ERR_OK)
-		buf_fmt(next_note(out), "%s; decided as if the daemon's heart "
-		    "beat", err_text());
+		buf_fmt(next_note(out),
+		    "%s; decided as if the daemon's heart "
+		    "beat",
+		    err_text());
 	if (err != ERR_OK)
 		return;
 	age_ms = pulse_age_ms(pulse);
 	if (age_ms < 0)
-		buf_puts(next_note(out), "the daemon has not run since boot; "
+		buf_puts(next_note(out),
+		    "the daemon has not run since boot; "
 		    "decided as if its heart beat");
 	else if (age_ms > conf->sync.valid_ms)
-		buf_fmt(next_note(out), "the daemon's heartbeat is %jd s old; "
-		    "decided as if it were fresh", (intmax_t)age_ms / 1000);
+		buf_fmt(next_note(out),
+		    "the daemon's heartbeat is %jd s old; "
+		    "decided as if it were fresh",
+		    (intmax_t)age_ms / 1000);
 	if (pulse_doubt(pulse, out->request.route) != 0) {
 		out->git.doubt = true;
 		buf_puts(next_note(out), "the route's doubt flag is up");

@@ -27,11 +27,11 @@
 #define MAX_DIGITS 18
 
 struct gateway_request {
-	FCGX_Request *fcgi;	/* NULL: CGI */
+	FCGX_Request *fcgi; /* NULL: CGI */
 };
 
 enum worker_state {
-	WORKER_WAITS,	/* in accept, or for a request on a kept connection */
+	WORKER_WAITS, /* in accept, or for a request on a kept connection */
 	WORKER_SERVES,
 	WORKER_ENDED,
 };
@@ -306,7 +306,7 @@ start_workers(struct worker *workers, const struct gateway_options *options,
 		workers[n].options = options;
 		workers[n].fd = fd;
 		if (pthread_create(&workers[n].thread, NULL, worker_main,
-		    &workers[n]) != 0)
+			&workers[n]) != 0)
 			break;
 	}
 	return n;
@@ -328,8 +328,10 @@ gateway_serve(const struct gateway_options *options)
 	if (n < options->threads) {
 		atomic_store(&ending, true);
 		(void)end_workers(workers, n);
-		return err_set(ERR_SYS, "only %u of %u threads start: lower "
-		    "--threads, or raise the limit", n, options->threads);
+		return err_set(ERR_SYS,
+		    "only %u of %u threads start: lower "
+		    "--threads, or raise the limit",
+		    n, options->threads);
 	}
 	wait_for_end(options);
 	atomic_store(&ending, true);

@@ -42,11 +42,11 @@ typedef void gateway_handler(struct gateway_request *, void *arg);
  */
 void gateway_hold_signals(void);
 
-struct listener;	/* listener.h */
+struct listener; /* listener.h */
 
 struct gateway_options {
-	const struct listener *listener;	/* NULL: fd 0 as inherited */
-	unsigned threads;		/* 1 to MAX_THREADS */
+	const struct listener *listener; /* NULL: fd 0 as inherited */
+	unsigned threads;		 /* 1 to MAX_THREADS */
 	gateway_handler *handler;
 	void *arg;
 	/* called in the main thread on SIGHUP, or NULL */

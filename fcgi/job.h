@@ -19,7 +19,7 @@ struct job {
 	struct job *next;
 	const struct write_kind *kind;
 	unsigned refs;
-	bool done;	/* err says how; a kept one may be written later */
+	bool done; /* err says how; a kept one may be written later */
 	enum err err;
 	char text[256];
 	pthread_cond_t over;

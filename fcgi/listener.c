@@ -27,9 +27,9 @@
 
 struct listener {
 	int fd;
-	int lock;	/* -1: no unix socket bound here */
-	char *path;	/* of a unix socket bound here, or NULL */
-	dev_t dev;	/* which one it is, so as to remove no other's */
+	int lock;   /* -1: no unix socket bound here */
+	char *path; /* of a unix socket bound here, or NULL */
+	dev_t dev;  /* which one it is, so as to remove no other's */
 	ino_t ino;
 };
 
@@ -39,8 +39,8 @@ listener_listens(int fd)
 	int listens = 0;
 	socklen_t len = sizeof(listens);
 
-	return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) ==
-	    0 && listens;
+	return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) == 0 &&
+	    listens;
 }
 
 int
@@ -58,9 +58,10 @@ unix_address(const char *path, const char *suffix, struct sockaddr_un *out)
 	len = snprintf(out->sun_path, sizeof(out->sun_path), "%s%s", path,
 	    suffix);
 	if (len < 0 || (size_t)len >= sizeof(out->sun_path))
-		return err_set(ERR_USAGE, "%s: the path of a unix socket may "
-		    "have %zu bytes", path, sizeof(out->sun_path) -
-		    sizeof(NEW_SUFFIX));
+		return err_set(ERR_USAGE,
+		    "%s: the path of a unix socket may "
+		    "have %zu bytes",
+		    path, sizeof(out->sun_path) - sizeof(NEW_SUFFIX));
 	return ERR_OK;
 }
 
@@ -76,9 +77,10 @@ lock_path(struct listener *listener)
 	if (listener->lock == -1)
 		err = err_sys("%s", path);
 	else if (flock(listener->lock, LOCK_EX | LOCK_NB) == -1)
-		err = errno == EWOULDBLOCK ?
-		    err_set(ERR_BUSY, "%s: another instance listens there",
-		    listener->path) : err_sys("%s", path);
+		err = errno == EWOULDBLOCK
+		    ? err_set(ERR_BUSY, "%s: another instance listens there",
+			  listener->path)
+		    : err_sys("%s", path);
 	free(path);
 	return err;
 }
@@ -97,8 +99,10 @@ check_free(const char *path)
 	if (lstat(path, &status) == -1)
 		return errno == ENOENT ? ERR_OK : err_sys("%s", path);
 	if (!S_ISSOCK(status.st_mode))
-		return err_set(ERR_USAGE, "%s: there is something that is no "
-		    "socket; move it away, or listen elsewhere", path);
+		return err_set(ERR_USAGE,
+		    "%s: there is something that is no "
+		    "socket; move it away, or listen elsewhere",
+		    path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd == -1)
 		return err_sys("socket");
@@ -129,8 +133,8 @@ bind_unix(struct listener *listener, unsigned mode)
 		return err_sys("socket");
 	if (unlink(address.sun_path) == -1 && errno != ENOENT)
 		return err_sys("%s", address.sun_path);
-	if (bind(listener->fd, (struct sockaddr *)&address,
-	    sizeof(address)) == -1 ||
+	if (bind(listener->fd, (struct sockaddr *)&address, sizeof(address)) ==
+		-1 ||
 	    chmod(address.sun_path, (mode_t)mode) == -1 ||
 	    listen(listener->fd, BACKLOG) == -1 ||
 	    stat(address.sun_path, &status) == -1 ||
@@ -207,17 +211,20 @@ open_tcp(struct listener *listener, const char *address)
 
 	if (!split_host(address, host, &port) ||
 	    getaddrinfo(host, port, &hints, &info) != 0)
-		return err_set(ERR_USAGE, "%s: listen at \"/PATH\", "
-		    "\"ADDR:PORT\" (numbers) or \":PORT\"", address);
+		return err_set(ERR_USAGE,
+		    "%s: listen at \"/PATH\", "
+		    "\"ADDR:PORT\" (numbers) or \":PORT\"",
+		    address);
 	listener->fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (listener->fd == -1 ||
 	    setsockopt(listener->fd, SOL_SOCKET, SO_REUSEADDR, &on,
-	    sizeof(on)) == -1 ||
+		sizeof(on)) == -1 ||
 	    bind(listener->fd, info->ai_addr, info->ai_addrlen) == -1 ||
 	    listen(listener->fd, BACKLOG) == -1)
-		err = errno == EADDRINUSE ?
-		    err_set(ERR_BUSY, "%s: somebody else listens there",
-		    address) : err_sys("%s", address);
+		err = errno == EADDRINUSE
+		    ? err_set(ERR_BUSY, "%s: somebody else listens there",
+			  address)
+		    : err_sys("%s", address);
 	freeaddrinfo(info);
 	return err;
 }
@@ -233,7 +240,8 @@ listener_open(const char *address, unsigned mode, struct listener **out)
 	if (address == NULL && listener_listens(STDIN_FILENO))
 		listener->fd = STDIN_FILENO;
 	else if (address == NULL)
-		err = err_set(ERR_USAGE, "fd 0 is no listening socket: have "
+		err = err_set(ERR_USAGE,
+		    "fd 0 is no listening socket: have "
 		    "the web server or a socket unit start this, or say "
 		    "--listen ADDRESS");
 	else if (strchr(address, '/') != NULL)

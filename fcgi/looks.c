@@ -27,7 +27,7 @@ take(struct looks *looks, uint64_t hash, int64_t now_ms)
 	}
 	if (looks->in_window >= MAX_LOOKS ||
 	    (looks->slots[slot].hash == hash &&
-	    now_ms < looks->slots[slot].until_ms))
+		now_ms < looks->slots[slot].until_ms))
 		return false;
 	looks->in_window++;
 	looks->slots[slot].hash = hash;

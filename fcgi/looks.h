@@ -20,7 +20,7 @@ struct looks {
 		uint64_t hash;
 		int64_t until_ms;
 	} slots[LOOK_SLOTS];
-	int64_t window_ms;	/* its end; clock_boot_ms() */
+	int64_t window_ms; /* its end; clock_boot_ms() */
 	unsigned in_window;
 };
 

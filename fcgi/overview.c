@@ -16,7 +16,7 @@ count_rows(struct table_txn *txn, const struct route *route, size_t *count)
 	enum err err;
 
 	for (*count = 0; (err = row_next(txn, route, name, next)) == ERR_OK;
-	    ++*count)
+	     ++*count)
 		memcpy(name, next, sizeof(name));
 	return err == ERR_ABSENT ? ERR_OK : err;
 }
@@ -29,8 +29,9 @@ count_lag(struct table_txn *txn, const struct route *route,
 	enum err err;
 
 	out->failing = lag;
-	for (out->lagging = 0; (err = lag_next(txn, route, replica, lag.name,
-	    &lag)) == ERR_OK; out->lagging++)
+	for (out->lagging = 0;
+	     (err = lag_next(txn, route, replica, lag.name, &lag)) == ERR_OK;
+	     out->lagging++)
 		if (lag.why[0] != '\0' && out->failing.name[0] == '\0')
 			out->failing = lag;
 	return err == ERR_ABSENT ? ERR_OK : err;
@@ -69,8 +70,7 @@ gather_fences(struct table_txn *txn, const struct route *route,
 	if (err != ERR_OK)
 		return err;
 	note_fences(git, "", &fences);
-	while ((err = fences_next(txn, route, name, next, &fences)) ==
-	    ERR_OK) {
+	while ((err = fences_next(txn, route, name, next, &fences)) == ERR_OK) {
 		note_fences(git, next, &fences);
 		memcpy(name, next, sizeof(name));
 	}
@@ -117,13 +117,13 @@ gather_registry(struct table_txn *txn, const struct route *route,
 		return err;
 	for (int i = 0; i < 2; i++)
 		if ((err = import_get(txn, route, admin_side(route, i),
-		    &registry->sides[i].import)) != ERR_OK)
+			 &registry->sides[i].import)) != ERR_OK)
 			return err;
-	while ((err = place_next(txn, route, name, next, &placement)) ==
-	    ERR_OK) {
+	while (
+	    (err = place_next(txn, route, name, next, &placement)) == ERR_OK) {
 		for (int i = 0; i < 2; i++)
 			if (strcmp(admin_side(route, i)->name,
-			    placement.upstream) == 0)
+				placement.upstream) == 0)
 				registry->sides[i].placed[placement.state]++;
 		memcpy(name, next, sizeof(name));
 	}

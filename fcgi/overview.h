@@ -15,13 +15,13 @@ struct replica_status {
 	struct peer peer;
 	uint64_t epoch;
 	size_t lagging;
-	struct lag failing;	/* the first that lags for a reason, or "" */
+	struct lag failing; /* the first that lags for a reason, or "" */
 };
 
 struct fenced {
-	char name[NAME_SIZE];	/* "": the route's common fence */
+	char name[NAME_SIZE]; /* "": the route's common fence */
 	unsigned n_up, n_broken, n_watched;
-	int64_t begun_ms;	/* of the oldest */
+	int64_t begun_ms; /* of the oldest */
 };
 
 struct git_status {
@@ -38,7 +38,7 @@ struct side_status {
 
 struct registry_status {
 	bool imported;
-	struct side_status sides[2];	/* the route's primary, and its to */
+	struct side_status sides[2]; /* the route's primary, and its to */
 };
 
 /* What is gathered of one route, in one snapshot. */
@@ -51,13 +51,13 @@ struct route_status {
 struct overview {
 	const struct admin *admin;
 	bool has_table;
-	char *broken;			/* why the table cannot be read */
+	char *broken; /* why the table cannot be read */
 	struct table_size size;
-	int64_t beat_ms;		/* age of the heartbeat; -1: none */
-	char *silent;			/* why it cannot be read; or NULL */
+	int64_t beat_ms; /* age of the heartbeat; -1: none */
+	char *silent;	 /* why it cannot be read; or NULL */
 	bool doubt[MAX_ROUTES];
 	struct route_status *routes;
-	bool red;			/* a person must act */
+	bool red; /* a person must act */
 };
 
 /*

@@ -20,12 +20,15 @@ print_head(const struct overview *overview)
 		printf("%-10s %s\n", "daemon", overview->silent);
 	else if (overview->beat_ms < 0)
 		printf("%-10s no heartbeat since boot: start reproute-syncd; "
-		    "all reads go to the primary\n", "daemon");
+		       "all reads go to the primary\n",
+		    "daemon");
 	else
 		printf("%-10s heartbeat %s ago%s\n", "daemon",
 		    admin_span(overview->beat_ms / 1000, span),
-		    overview->beat_ms > conf->sync.valid_ms ? ": is "
-		    "reproute-syncd alive?  All reads go to the primary" : "");
+		    overview->beat_ms > conf->sync.valid_ms
+			? ": is "
+			  "reproute-syncd alive?  All reads go to the primary"
+			: "");
 	if (overview->broken != NULL)
 		printf("%-10s %s\n", "table", overview->broken);
 	else if (!overview->has_table)
@@ -42,9 +45,10 @@ print_fenced(const struct fenced *fenced, int64_t now_ms)
 	char name[NAME_SIZE * 4], span[32];
 
 	printf("    %-30s %u up, %u broken off, %u watched, oldest %s\n",
-	    fenced->name[0] != '\0' ? log_escape(name, sizeof(name),
-	    fenced->name) : "(names without a row)", fenced->n_up,
-	    fenced->n_broken, fenced->n_watched,
+	    fenced->name[0] != '\0'
+		? log_escape(name, sizeof(name), fenced->name)
+		: "(names without a row)",
+	    fenced->n_up, fenced->n_broken, fenced->n_watched,
 	    admin_span((now_ms - fenced->begun_ms) / 1000, span));
 }
 
@@ -58,12 +62,14 @@ print_replica(const struct upstream *replica,
 	    status->peer.down ? "down" : "up",
 	    status->peer.drained ? ", drained" : "", status->lagging);
 	if (status->peer.down)
-		printf("; since %s: %s", admin_span(clock_real_s() -
-		    status->peer.since_s, span), status->peer.why);
+		printf("; since %s: %s",
+		    admin_span(clock_real_s() - status->peer.since_s, span),
+		    status->peer.why);
 	putchar('\n');
 	if (status->failing.name[0] != '\0')
-		printf("  %-14s   %s: %s\n", "", log_escape(name,
-		    sizeof(name), status->failing.name), status->failing.why);
+		printf("  %-14s   %s: %s\n", "",
+		    log_escape(name, sizeof(name), status->failing.name),
+		    status->failing.why);
 }
 
 static void
@@ -75,7 +81,7 @@ print_git(const struct route_status *status, bool doubt)
 
 	if (doubt)
 		printf("  in doubt: a fence could not be written; all reads go "
-		    "to the primary\n");
+		       "to the primary\n");
 	printf("  %-14s %zu repositories known, %zu fenced\n",
 	    route->primary->name, git->known, git->fenced);
 	for (size_t i = 0; i < route->n_replicas; i++)
@@ -93,16 +99,16 @@ print_side(const struct upstream *upstream, const struct side_status *side)
 	char span[32];
 
 	printf("  %-14s %zu placed, %zu provisional; ", upstream->name,
-	    side->placed[PLACE_FINAL], side->placed[PLACE_PROVISIONAL] +
-	    side->placed[PLACE_MANIFEST]);
+	    side->placed[PLACE_FINAL],
+	    side->placed[PLACE_PROVISIONAL] + side->placed[PLACE_MANIFEST]);
 	if (import->completed_s != 0)
-		printf("imported %s ago", admin_span(clock_real_s() -
-		    import->completed_s, span));
+		printf("imported %s ago",
+		    admin_span(clock_real_s() - import->completed_s, span));
 	else
 		printf("never imported completely");
 	if (import->started_s != 0)
-		printf(", again since %s", admin_span(clock_real_s() -
-		    import->started_s, span));
+		printf(", again since %s",
+		    admin_span(clock_real_s() - import->started_s, span));
 	printf(": %ju names, %ju conflicts\n", (uintmax_t)import->names,
 	    (uintmax_t)import->conflicts);
 }
@@ -119,7 +125,7 @@ print_route(const struct route_status *status, bool doubt)
 	} else if (admin_is_migration(route)) {
 		if (!status->registry.imported)
 			printf("  both catalogues were not imported yet: what "
-			    "has no place stays on %s\n",
+			       "has no place stays on %s\n",
 			    route->primary->name);
 		for (int i = 0; i < 2; i++)
 			print_side(admin_side(route, i),
@@ -146,16 +152,18 @@ wire_git(struct wire *wire, const struct route_status *status, bool doubt)
 		wire_begin_object(wire, NULL);
 		wire_text(wire, "upstream", route->replicas[i]->name);
 		wire_bool(wire, "down", replica->peer.down);
-		wire_text(wire, "why", replica->peer.down ?
-		    replica->peer.why : NULL);
+		wire_text(wire, "why",
+		    replica->peer.down ? replica->peer.why : NULL);
 		wire_number(wire, "since", replica->peer.since_s);
 		wire_bool(wire, "drained", replica->peer.drained);
 		wire_number(wire, "epoch", (int64_t)replica->epoch);
 		wire_number(wire, "lagging", (int64_t)replica->lagging);
-		wire_text(wire, "failing", replica->failing.name[0] != '\0' ?
-		    replica->failing.name : NULL);
-		wire_text(wire, "failure", replica->failing.name[0] != '\0' ?
-		    replica->failing.why : NULL);
+		wire_text(wire, "failing",
+		    replica->failing.name[0] != '\0' ? replica->failing.name
+						     : NULL);
+		wire_text(wire, "failure",
+		    replica->failing.name[0] != '\0' ? replica->failing.why
+						     : NULL);
 		wire_end(wire);
 	}
 	wire_end(wire);
@@ -167,8 +175,7 @@ wire_git(struct wire *wire, const struct route_status *status, bool doubt)
 		wire_number(wire, "up", git->shown[i].n_up);
 		wire_number(wire, "broken_off", git->shown[i].n_broken);
 		wire_number(wire, "watched", git->shown[i].n_watched);
-		wire_number(wire, "oldest_ms", now_ms -
-		    git->shown[i].begun_ms);
+		wire_number(wire, "oldest_ms", now_ms - git->shown[i].begun_ms);
 		wire_end(wire);
 	}
 	wire_end(wire);
@@ -187,7 +194,7 @@ wire_registry(struct wire *wire, const struct route_status *status)
 		wire_number(wire, "placed", (int64_t)side->placed[PLACE_FINAL]);
 		wire_number(wire, "provisional",
 		    (int64_t)(side->placed[PLACE_PROVISIONAL] +
-		    side->placed[PLACE_MANIFEST]));
+			side->placed[PLACE_MANIFEST]));
 		wire_number(wire, "completed", side->import.completed_s);
 		wire_number(wire, "started", side->import.started_s);
 		wire_number(wire, "names", (int64_t)side->import.names);
@@ -216,8 +223,8 @@ print_json(const struct overview *overview)
 
 		wire_begin_object(wire, NULL);
 		wire_text(wire, "route", route->name);
-		wire_text(wire, "kind", admin_is_git(route) ? "git" :
-		    "registry");
+		wire_text(wire, "kind",
+		    admin_is_git(route) ? "git" : "registry");
 		wire_text(wire, "prefix", route->prefix);
 		wire_text(wire, "primary", route->primary->name);
 		if (overview->broken == NULL && admin_is_git(route))

@@ -18,8 +18,8 @@ struct comparison {
 	const struct admin *admin;
 	const struct route *route;
 	char name[NAME_SIZE];
-	struct fences fences;	/* that stand */
-	struct wire *wire;	/* NULL: text */
+	struct fences fences; /* that stand */
+	struct wire *wire;    /* NULL: text */
 	unsigned unequal;
 };
 
@@ -46,14 +46,14 @@ outcome_word(enum proof_outcome outcome)
 	static const char *const words[] = {
 		[PROOF_MARKED] = "equal, marked",
 		[PROOF_SUPERSEDED] = "equal, but it changed meanwhile: no "
-		    "mark",
+				     "mark",
 		[PROOF_FENCED] = "not compared: a fence is up",
 		[PROOF_UNREPORTED] = "not compared: no commit was reported",
 		[PROOF_DIFFERS] = "differs",
 		[PROOF_GONE] = "the primary has no such repository: all marks "
-		    "are void",
+			       "are void",
 		[PROOF_UNVERIFIED] = "equal, but its upload-pack offers less: "
-		    "no mark",
+				     "no mark",
 	};
 
 	return words[outcome];
@@ -64,8 +64,8 @@ print_refs(const char *whose, const struct refs_digest *refs)
 {
 	if (refs->digest[0] != '\0')
 		printf("    %-8s %zu refs, %.16s..., HEAD %s\n", whose,
-		    refs->refs, refs->digest, refs->head[0] != '\0' ?
-		    refs->head : "-");
+		    refs->refs, refs->digest,
+		    refs->head[0] != '\0' ? refs->head : "-");
 	else
 		printf("    %-8s no such repository\n", whose);
 }
@@ -92,8 +92,8 @@ static void
 wire_refs(struct wire *wire, const char *whose, const struct refs_digest *refs)
 {
 	wire_begin_object(wire, whose);
-	wire_text(wire, "digest", refs->digest[0] != '\0' ? refs->digest :
-	    NULL);
+	wire_text(wire, "digest",
+	    refs->digest[0] != '\0' ? refs->digest : NULL);
 	wire_number(wire, "refs", (int64_t)refs->refs);
 	wire_text(wire, "head", refs->head[0] != '\0' ? refs->head : NULL);
 	wire_end(wire);
@@ -121,8 +121,8 @@ wire_result(struct wire *wire, const struct upstream *replica,
 	} else {
 		wire_text(wire, "outcome", words[result->outcome]);
 		wire_number(wire, "generation", (int64_t)result->generation);
-		wire_text(wire, "note", result->note[0] != '\0' ?
-		    result->note : NULL);
+		wire_text(wire, "note",
+		    result->note[0] != '\0' ? result->note : NULL);
 		wire_refs(wire, "primary", &result->primary);
 		wire_refs(wire, "replica", &result->replica);
 	}
@@ -184,12 +184,12 @@ run_comparison(struct comparison *comparison, struct table *table)
 			return err;
 		if (wire == NULL)
 			printf("  ended by --force: %u fence%s\n",
-			    comparison->fences.n, comparison->fences.n == 1 ?
-			    "" : "s");
+			    comparison->fences.n,
+			    comparison->fences.n == 1 ? "" : "s");
 	}
 	if (wire != NULL) {
-		wire_bool(wire, "ended", admin->force &&
-		    comparison->fences.n > 0);
+		wire_bool(wire, "ended",
+		    admin->force && comparison->fences.n > 0);
 		wire_begin_array(wire, "replicas");
 	}
 	err = compare_replicas(comparison, table);
@@ -218,7 +218,8 @@ admin_compare(const struct admin *admin, int argc, char **argv, int *status)
 	if (err != ERR_OK)
 		return err;
 	if (table == NULL)
-		return err_set(ERR_TABLE, "there is no table yet: start "
+		return err_set(ERR_TABLE,
+		    "there is no table yet: start "
 		    "reproute-syncd");
 	if (admin->json) {
 		comparison.wire = wire_new();
@@ -230,8 +231,11 @@ admin_compare(const struct admin *admin, int argc, char **argv, int *status)
 		admin_print(comparison.wire);
 	table_close(table);
 	*status = comparison.unequal > 0;
-	return err == ERR_ABSENT ? err_set(err, "the repository has no row: "
-	    "read it once through the web server, or report a push") : err;
+	return err == ERR_ABSENT
+	    ? err_set(err,
+		  "the repository has no row: "
+		  "read it once through the web server, or report a push")
+	    : err;
 }
 
 struct drain {
@@ -266,10 +270,12 @@ admin_drain(const struct admin *admin, int argc, char **argv, int *status)
 	for (size_t i = 0; i < admin->conf->n_routes; i++)
 		replica |= admin_is_git(&admin->conf->routes[i]) &&
 		    conf_is_replica(&admin->conf->routes[i], drain.upstream,
-		    NULL);
+			NULL);
 	if (!replica)
-		return err_set(ERR_USAGE, "%s is no replica of any route: only "
-		    "replicas can be drained", said);
+		return err_set(ERR_USAGE,
+		    "%s is no replica of any route: only "
+		    "replicas can be drained",
+		    said);
 	if ((err = admin_table(admin, true, &table)) != ERR_OK)
 		return err;
 	err = table_write(table, write_drain, &drain);
@@ -283,8 +289,10 @@ admin_drain(const struct admin *admin, int argc, char **argv, int *status)
 		wire_bool(wire, "drained", drain.drained);
 		admin_print(wire);
 	} else {
-		printf("%s: %s\n", said, drain.drained ? "drained: no more "
-		    "reads go there" : "takes reads again");
+		printf("%s: %s\n", said,
+		    drain.drained ? "drained: no more "
+				    "reads go there"
+				  : "takes reads again");
 	}
 	return ERR_OK;
 }

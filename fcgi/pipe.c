@@ -22,7 +22,7 @@ struct pipe {
 	int fd;
 	uint64_t lost;
 	char line[MAX_FEED_LINE];
-	size_t len;		/* of line; what does not fit is dropped */
+	size_t len; /* of line; what does not fit is dropped */
 };
 
 /*
@@ -36,9 +36,9 @@ send_line(struct pipe *pipe)
 	size_t len = pipe->len;
 
 	pipe->len = 0;
-	if (len == 0 || sendto(pipe->fd, pipe->line, len,
-	    MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&pipe->to,
-	    sizeof(pipe->to)) != -1)
+	if (len == 0 ||
+	    sendto(pipe->fd, pipe->line, len, MSG_DONTWAIT | MSG_NOSIGNAL,
+		(struct sockaddr *)&pipe->to, sizeof(pipe->to)) != -1)
 		return;
 	if (pipe->lost++ % LOST_STEP == 0)
 		log_msg(LOG_WARNING, "%s: %s; lines lost so far: %ju",
@@ -91,9 +91,10 @@ admin_feed(const struct admin *admin, int argc, char **argv, int *status)
 	if (argc != 2)
 		return err_set(ERR_USAGE, "which socket?");
 	if (strlen(argv[1]) >= sizeof(pipe.to.sun_path))
-		return err_set(ERR_USAGE, "%s: longer than the %zu bytes of a "
-		    "unix socket's path", argv[1],
-		    sizeof(pipe.to.sun_path) - 1);
+		return err_set(ERR_USAGE,
+		    "%s: longer than the %zu bytes of a "
+		    "unix socket's path",
+		    argv[1], sizeof(pipe.to.sun_path) - 1);
 	strcpy(pipe.to.sun_path, argv[1]);
 	/* stderr may be a pipe whose reader went away */
 	signal(SIGPIPE, SIG_IGN);

@@ -19,31 +19,31 @@
 
 enum has { HAS_IT, HAS_NOT, HAS_UNKNOWN };
 static const char *const has_words[] = { "has it", "does not have it",
-    "cannot tell" };
+	"cannot tell" };
 
 /* One repository, what the sides and the table say, and what shall be. */
 struct change {
 	const struct admin *admin;
 	const struct route *route;
 	char name[NAME_SIZE];
-	const struct upstream *to;	/* NULL: forget */
+	const struct upstream *to; /* NULL: forget */
 
-	enum has has[2];		/* the route's primary, and its to */
-	char *why[2];			/* of HAS_UNKNOWN */
-	bool known;			/* a placement, or a git row */
+	enum has has[2]; /* the route's primary, and its to */
+	char *why[2];	 /* of HAS_UNKNOWN */
+	bool known;	 /* a placement, or a git row */
 	struct placement before;
-	const char *refused;		/* or NULL */
+	const char *refused; /* or NULL */
 	bool applied;
 };
 
 static enum has
-ask(struct http *http, const struct change *change,
-    const struct upstream *side, char **why)
+ask(struct http *http, const struct change *change, const struct upstream *side,
+    char **why)
 {
 	unsigned status;
 
 	if (probe_tags(http, change->admin->conf, side, change->name,
-	    &status) != ERR_OK)
+		&status) != ERR_OK)
 		*why = mem_dup(err_text());
 	else if (status == 200)
 		return HAS_IT;
@@ -60,8 +60,8 @@ ask_both(struct change *change)
 	struct http *http = http_new();
 
 	for (int i = 0; i < 2; i++)
-		change->has[i] = ask(http, change,
-		    admin_side(change->route, i), &change->why[i]);
+		change->has[i] = ask(http, change, admin_side(change->route, i),
+		    &change->why[i]);
 	http_free(http);
 }
 
@@ -70,9 +70,9 @@ read_before(struct table_txn *txn, void *arg)
 {
 	struct change *change = arg;
 	struct row row;
-	enum err err = admin_is_git(change->route) ?
-	    row_get(txn, change->route, change->name, &row) :
-	    place_get(txn, change->route, change->name, &change->before);
+	enum err err = admin_is_git(change->route)
+	    ? row_get(txn, change->route, change->name, &row)
+	    : place_get(txn, change->route, change->name, &change->before);
 
 	change->known = err == ERR_OK;
 	return err == ERR_ABSENT ? ERR_OK : err;
@@ -105,7 +105,7 @@ why_refused(const struct change *change)
 	    (change->has[0] == HAS_NOT && change->has[1] == HAS_NOT))
 		return NULL;
 	return "that side is not known to have it, and the other one may: "
-	    "copy it first, or say --force";
+	       "copy it first, or say --force";
 }
 
 static void
@@ -114,14 +114,15 @@ print_before(const struct change *change, const char *name)
 	const struct route *route = change->route;
 
 	if (admin_is_git(route))
-		printf("%s: %s: %s\n", route->name, name, change->known ?
-		    "has a row" : "has no row");
+		printf("%s: %s: %s\n", route->name, name,
+		    change->known ? "has a row" : "has no row");
 	else if (!change->known)
 		printf("%s: %s: not placed\n", route->name, name);
 	else
 		printf("%s: %s: placed on %s, %s, by %s\n", route->name, name,
-		    change->before.upstream, change->before.state ==
-		    PLACE_FINAL ? "final" : "provisional",
+		    change->before.upstream,
+		    change->before.state == PLACE_FINAL ? "final"
+							: "provisional",
 		    change->before.reason);
 	for (int i = 0; i < 2 && !admin_is_git(route); i++)
 		printf("  %-14s %s%s%s\n", admin_side(route, i)->name,
@@ -144,10 +145,12 @@ print_text(const struct change *change)
 		printf("nothing to forget\n");
 	else if (admin_is_git(change->route))
 		printf("%s: its row is dropped, and learnt anew when it is "
-		    "read\n", will);
+		       "read\n",
+		    will);
 	else
 		printf("%s: its placement is dropped; the rules decide, until "
-		    "a write or an import places it again\n", will);
+		       "a write or an import places it again\n",
+		    will);
 	if (!change->applied && change->refused == NULL &&
 	    (change->to != NULL || change->known))
 		printf("nothing was changed: say --apply\n");
@@ -163,10 +166,10 @@ print_json(const struct change *change)
 	wire_text(wire, "repository", change->name);
 	wire_bool(wire, "known", change->known);
 	if (!admin_is_git(change->route)) {
-		wire_text(wire, "before", change->known ?
-		    change->before.upstream : NULL);
-		wire_text(wire, "after", change->to != NULL ?
-		    change->to->name : NULL);
+		wire_text(wire, "before",
+		    change->known ? change->before.upstream : NULL);
+		wire_text(wire, "after",
+		    change->to != NULL ? change->to->name : NULL);
 		wire_begin_array(wire, "sides");
 		for (int i = 0; i < 2; i++) {
 			wire_begin_object(wire, NULL);
@@ -281,12 +284,14 @@ read_wanted(const struct admin *admin, int argc, char **argv,
 	for (int i = 1; i < argc; i++) {
 		char said[WORD_SIZE];
 
-		if (i == 1 && (route = conf_route(admin->conf, argv[i])) !=
-		    NULL && admin_is_migration(route))
+		if (i == 1 &&
+		    (route = conf_route(admin->conf, argv[i])) != NULL &&
+		    admin_is_migration(route))
 			continue;
 		side = conf_upstream(admin->conf, argv[i]);
 		if (side == NULL || i + 1 < argc)
-			return err_set(ERR_USAGE, "\"%s\" is neither a route "
+			return err_set(ERR_USAGE,
+			    "\"%s\" is neither a route "
 			    "that migrates nor a side of one",
 			    log_escape(said, sizeof(said), argv[i]));
 	}
@@ -392,8 +397,11 @@ import_all(const struct admin *admin, const struct wanted *wanted,
 	http_free(http);
 	if (n == 0)
 		return err_set(ERR_USAGE, "no route migrates from or to that");
-	return failed == ERR_OK ? ERR_OK : err_set(failed, "not every "
-	    "catalogue could be read; the next import goes on from there");
+	return failed == ERR_OK
+	    ? ERR_OK
+	    : err_set(failed,
+		  "not every "
+		  "catalogue could be read; the next import goes on from there");
 }
 
 enum err

@@ -25,26 +25,25 @@
 #define THREADS 4
 
 struct push {
-	struct conf *conf;	/* NULL: it could not be read */
+	struct conf *conf; /* NULL: it could not be read */
 	pthread_mutex_t lock;
-	struct writer *writer;	/* NULL: not needed yet */
+	struct writer *writer; /* NULL: not needed yet */
 };
 
 static const struct program program = {
 	.name = "reproute-push",
 	.synopsis = "[-c FILE]",
 	.purpose = "Takes reports of pushes, as a web server's CGI or FastCGI "
-	    "program.",
+		   "program.",
 	.more = "As CGI it reads the file named by $REPROUTE_CONF.\n",
 };
 
-enum answer { BAD_REQUEST, UNAUTHORIZED, METHOD, TOO_LARGE, TYPE,
-	UNAVAILABLE };
+enum answer { BAD_REQUEST, UNAUTHORIZED, METHOD, TOO_LARGE, TYPE, UNAVAILABLE };
 
 static const struct {
-	const char *status;	/* RFC 9110, 15 */
-	const char *code;	/* in the body */
-	const char *headers;	/* more, or NULL */
+	const char *status;  /* RFC 9110, 15 */
+	const char *code;    /* in the body */
+	const char *headers; /* more, or NULL */
 } answers[] = {
 	[BAD_REQUEST] = { "400 Bad Request", "bad-request", NULL },
 	[UNAUTHORIZED] = { "401 Unauthorized", "unauthorized",
@@ -61,14 +60,12 @@ static void
 log_unsent(enum err err)
 {
 	if (err != ERR_OK)
-		log_msg(LOG_WARNING, "the answer was not sent: %s",
-		    err_text());
+		log_msg(LOG_WARNING, "the answer was not sent: %s", err_text());
 }
 
 /* message must hold nothing that should not leave this host. */
 static void
-refuse(struct gateway_request *request, enum answer which,
-    const char *message)
+refuse(struct gateway_request *request, enum answer which, const char *message)
 {
 	log_unsent(reply_error(request, answers[which].status,
 	    answers[which].headers, answers[which].code, message));
@@ -81,12 +78,14 @@ authorized(const struct push *push, struct gateway_request *request)
 	enum err err;
 
 	if (push->conf == NULL) {
-		refuse(request, UNAVAILABLE, "the configuration is wrong; "
+		refuse(request, UNAVAILABLE,
+		    "the configuration is wrong; "
 		    "reproute-push --check-config says where");
 		return false;
 	}
 	if (push->conf->push.token_file == NULL) {
-		refuse(request, UNAVAILABLE, "there is no push endpoint: set "
+		refuse(request, UNAVAILABLE,
+		    "there is no push endpoint: set "
 		    "push.token_file in the configuration");
 		return false;
 	}
@@ -95,7 +94,8 @@ authorized(const struct push *push, struct gateway_request *request)
 		refuse(request, UNAUTHORIZED, err_text());
 	} else if (err != ERR_OK) {
 		log_msg(LOG_ERR, "push.token_file: %s", err_text());
-		refuse(request, UNAVAILABLE, "push.token_file cannot be "
+		refuse(request, UNAVAILABLE,
+		    "push.token_file cannot be "
 		    "used; the log says why");
 	}
 	return err == ERR_OK;
@@ -160,7 +160,8 @@ read_report(struct gateway_request *request, struct push_report *out)
 	}
 	buf_free(&body);
 	if (err == ERR_OK && unknown)
-		refuse(request, TYPE, "Content-Type must be application/json "
+		refuse(request, TYPE,
+		    "Content-Type must be application/json "
 		    "or application/x-www-form-urlencoded");
 	else if (err != ERR_OK)
 		refuse(request, err == ERR_LIMIT ? TOO_LARGE : BAD_REQUEST,
@@ -172,22 +173,23 @@ read_report(struct gateway_request *request, struct push_report *out)
 struct effect {
 	const struct conf *conf;
 	struct push_report report;
-	char token[TOKEN_SIZE];	/* of a fence that begins or ends, or "" */
+	char token[TOKEN_SIZE]; /* of a fence that begins or ends, or "" */
 	int64_t now_ms;
-	unsigned n_concerned;	/* routes that it may mean */
+	unsigned n_concerned; /* routes that it may mean */
 
 	/* what came of it */
-	uint64_t generation;	/* the highest; 0: no row */
+	uint64_t generation; /* the highest; 0: no row */
 	bool fenced;
-	bool known[MAX_ROUTES];	/* by index of the route */
+	bool known[MAX_ROUTES]; /* by index of the route */
 	unsigned n_known;
 };
 
 static bool
 concerns(const struct push_report *report, const struct route *route)
 {
-	return route->kind == ROUTE_GIT && (report->route[0] == '\0' ||
-	    strcmp(report->route, route->name) == 0);
+	return route->kind == ROUTE_GIT &&
+	    (report->route[0] == '\0' ||
+		strcmp(report->route, route->name) == 0);
 }
 
 /* The repository's printed form on that route. */
@@ -328,7 +330,8 @@ take_report(struct push *push, struct gateway_request *request,
     const struct push_report *report)
 {
 	const struct reply ok = { "200 OK", "application/json", NULL };
-	struct effect effect = { .conf = push->conf, .report = *report,
+	struct effect effect = { .conf = push->conf,
+		.report = *report,
 		.now_ms = clock_boot_ms() };
 	const struct route *route = NULL;
 	struct buf body = { 0 };
@@ -341,8 +344,9 @@ take_report(struct push *push, struct gateway_request *request,
 		token_new(effect.token);
 	if (report->route[0] != '\0' &&
 	    ((route = conf_route(push->conf, report->route)) == NULL ||
-	    route->kind != ROUTE_GIT)) {
-		refuse(request, BAD_REQUEST, "\"route\" names no git route "
+		route->kind != ROUTE_GIT)) {
+		refuse(request, BAD_REQUEST,
+		    "\"route\" names no git route "
 		    "of the configuration");
 		return;
 	}
@@ -351,7 +355,8 @@ take_report(struct push *push, struct gateway_request *request,
 		    COMMIT_MS);
 	if (err != ERR_OK) {
 		log_msg(LOG_ERR, "a report was not written: %s", err_text());
-		refuse(request, UNAVAILABLE, "the state could not be "
+		refuse(request, UNAVAILABLE,
+		    "the state could not be "
 		    "written; the log says why");
 		return;
 	}
@@ -381,7 +386,8 @@ static enum err
 serve(struct push *push, bool cgi)
 {
 	const struct gateway_options options = { .threads = THREADS,
-		.handler = handle, .arg = push };
+		.handler = handle,
+		.arg = push };
 
 	if (!cgi)
 		return gateway_serve(&options);
@@ -406,8 +412,8 @@ main(int argc, char **argv)
 	}
 	err = serve(&push, cgi);
 	/* a table that is locked for ever must not keep a CGI */
-	if (err == ERR_LIMIT || (push.writer != NULL &&
-	    writer_stop(push.writer) != ERR_OK))
+	if (err == ERR_LIMIT ||
+	    (push.writer != NULL && writer_stop(push.writer) != ERR_OK))
 		_exit(EX_OK);
 	conf_free(push.conf);
 	if (err != ERR_OK)

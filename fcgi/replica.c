@@ -24,12 +24,20 @@ static const struct program program = {
 	.name = "reproute-replica",
 	.synopsis = "[-c FILE]",
 	.purpose = "Says what a replica has, and fetches, as a web server's "
-	    "CGI or FastCGI program.",
+		   "CGI or FastCGI program.",
 	.more = "As CGI it reads the file named by $REPROUTE_CONF.\n",
 };
 
-enum answer { BAD_REQUEST, UNAUTHORIZED, NOT_FOUND, METHOD, CONFLICT,
-	TOO_LARGE, FAILED, UNAVAILABLE };
+enum answer {
+	BAD_REQUEST,
+	UNAUTHORIZED,
+	NOT_FOUND,
+	METHOD,
+	CONFLICT,
+	TOO_LARGE,
+	FAILED,
+	UNAVAILABLE
+};
 
 static const struct {
 	const char *status, *code, *headers;
@@ -49,7 +57,7 @@ static const struct {
 /* One request. */
 struct question {
 	struct gateway_request *request;
-	const struct conf *conf;	/* NULL: it could not be read */
+	const struct conf *conf; /* NULL: it could not be read */
 	struct endpoint asked;
 };
 
@@ -67,14 +75,12 @@ static void
 note_sent(enum err err)
 {
 	if (err != ERR_OK)
-		log_msg(LOG_WARNING, "the answer was not sent: %s",
-		    err_text());
+		log_msg(LOG_WARNING, "the answer was not sent: %s", err_text());
 }
 
 /* message must hold nothing that should not leave this host. */
 static void
-refuse(const struct question *question, enum answer which,
-    const char *message)
+refuse(const struct question *question, enum answer which, const char *message)
 {
 	note_sent(reply_error(question->request, answers[which].status,
 	    answers[which].headers, answers[which].code, message));
@@ -85,8 +91,9 @@ log_failure(const struct question *question, const char *what)
 {
 	char name[2 * NAME_SIZE];
 
-	log_msg(LOG_WARNING, "%s: %s: %s", log_escape(name, sizeof(name),
-	    question->asked.name), what, err_text());
+	log_msg(LOG_WARNING, "%s: %s: %s",
+	    log_escape(name, sizeof(name), question->asked.name), what,
+	    err_text());
 }
 
 /* Something on this host, which only its log may name. */
@@ -95,8 +102,9 @@ fail(const struct question *question, enum err err, const char *what)
 {
 	log_failure(question, what);
 	refuse(question, err == ERR_BUSY ? UNAVAILABLE : FAILED,
-	    err == ERR_BUSY ? "its refs are just changing; ask again" :
-	    "it could not be read; the replica's log says why");
+	    err == ERR_BUSY
+		? "its refs are just changing; ask again"
+		: "it could not be read; the replica's log says why");
 }
 
 static void
@@ -178,7 +186,8 @@ may_fetch(const struct question *question)
 	enum err err;
 
 	if (path == NULL || question->conf->replica.origin == NULL) {
-		refuse(question, UNAVAILABLE, "this replica fetches nothing: "
+		refuse(question, UNAVAILABLE,
+		    "this replica fetches nothing: "
 		    "set replica.origin and replica.token_file there");
 		return false;
 	}
@@ -187,7 +196,8 @@ may_fetch(const struct question *question)
 		refuse(question, UNAUTHORIZED, err_text());
 	} else if (err != ERR_OK) {
 		log_msg(LOG_ERR, "replica.token_file: %s", err_text());
-		refuse(question, UNAVAILABLE, "replica.token_file cannot be "
+		refuse(question, UNAVAILABLE,
+		    "replica.token_file cannot be "
 		    "used; the replica's log says why");
 	}
 	return err == ERR_OK;
@@ -213,7 +223,7 @@ read_order(const struct question *question, struct fetch_order *out)
 /* The answer to a fetch, as it goes out. */
 struct stream {
 	const struct question *question;
-	bool gone;		/* nobody listens */
+	bool gone; /* nobody listens */
 };
 
 /* A line, of progress or of the outcome, read by converge.c. */
@@ -224,8 +234,8 @@ put_line(void *arg, const char *line)
 	char *text = mem_fmt("%s\n", line);
 
 	/* the daemon waits as long as lines come */
-	if (gateway_send(stream->question->request, text, strlen(text),
-	    true) != ERR_OK)
+	if (gateway_send(stream->question->request, text, strlen(text), true) !=
+	    ERR_OK)
 		stream->gone = true;
 	free(text);
 }
@@ -240,20 +250,25 @@ static void
 stream_fetch(const struct question *question, const struct fetch_order *order,
     const char *path, const char *origin)
 {
-	static const char head[] = "Status: 200 OK\r\n"
+	static const char head[] =
+	    "Status: 200 OK\r\n"
 	    "Content-Type: text/plain; charset=utf-8\r\n"
 	    "Cache-Control: no-store\r\nX-Accel-Buffering: no\r\n\r\n";
 	struct stream stream = { .question = question };
-	const struct fetch fetch = { .path = path, .origin = origin,
+	const struct fetch fetch = { .path = path,
+		.origin = origin,
 		.auth_file = question->conf->replica.auth_file,
-		.head = order->head, .object_format = order->object_format,
+		.head = order->head,
+		.object_format = order->object_format,
 		.stall_ms = question->conf->sync.stall_ms,
-		.progress = put_line, .progress_arg = &stream,
-		.stop = nobody_listens, .stop_arg = &stream };
+		.progress = put_line,
+		.progress_arg = &stream,
+		.stop = nobody_listens,
+		.stop_arg = &stream };
 	char *outcome;
 
 	stream.gone = gateway_send(question->request, head, strlen(head),
-	    true) != ERR_OK;
+			  true) != ERR_OK;
 	if (fetch_run(&fetch) != ERR_OK) {
 		log_failure(question, "fetch");
 		outcome = mem_fmt("failed: %s", err_text());
@@ -261,7 +276,7 @@ stream_fetch(const struct question *question, const struct fetch_order *order,
 		outcome = mem_dup("done");
 	}
 	/* one line, whatever is in it */
-	for (char *end = outcome; (end = strpbrk(end, "\r\n")) != NULL; )
+	for (char *end = outcome; (end = strpbrk(end, "\r\n")) != NULL;)
 		*end = ' ';
 	put_line(&stream, outcome);
 	free(outcome);
@@ -295,8 +310,7 @@ fetch(struct question *question)
 	if (!may_fetch(question) || !read_order(question, &order) ||
 	    !find_place(question, path, sizeof(path)))
 		return;
-	err = name_fill(question->conf->replica.origin, &values, true,
-	    &origin);
+	err = name_fill(question->conf->replica.origin, &values, true, &origin);
 	if (err != ERR_OK)
 		fail(question, err, "replica.origin");
 	else
@@ -311,33 +325,31 @@ show_life(struct question *question)
 }
 
 static const struct {
-	const char *method, *other;	/* which it takes */
-	const char *allow;		/* RFC 9110, 10.2.1 */
+	const char *method, *other; /* which it takes */
+	const char *allow;	    /* RFC 9110, 10.2.1 */
 	void (*run)(struct question *);
 } operations[ENDPOINT_OPS] = {
-	[ENDPOINT_LIFE] = { "GET", "HEAD", "Allow: GET, HEAD\r\n",
-	    show_life },
+	[ENDPOINT_LIFE] = { "GET", "HEAD", "Allow: GET, HEAD\r\n", show_life },
 	[ENDPOINT_HAS_COMMIT] = { "GET", "HEAD", "Allow: GET, HEAD\r\n",
 	    has_commit },
-	[ENDPOINT_REFS] = { "GET", "HEAD", "Allow: GET, HEAD\r\n",
-	    show_refs },
+	[ENDPOINT_REFS] = { "GET", "HEAD", "Allow: GET, HEAD\r\n", show_refs },
 	[ENDPOINT_FETCH] = { "POST", "POST", "Allow: POST\r\n", fetch },
 };
 
 static void
 run_operation(struct question *question)
 {
-	const char *method = gateway_param(question->request,
-	    "REQUEST_METHOD");
+	const char *method = gateway_param(question->request, "REQUEST_METHOD");
 	enum endpoint_op op = question->asked.op;
 
-	if (method != NULL && (strcmp(method, operations[op].method) == 0 ||
-	    strcmp(method, operations[op].other) == 0))
+	if (method != NULL &&
+	    (strcmp(method, operations[op].method) == 0 ||
+		strcmp(method, operations[op].other) == 0))
 		operations[op].run(question);
 	else
-		note_sent(reply_error(question->request,
-		    answers[METHOD].status, operations[op].allow,
-		    answers[METHOD].code, "not by that method"));
+		note_sent(reply_error(question->request, answers[METHOD].status,
+		    operations[op].allow, answers[METHOD].code,
+		    "not by that method"));
 }
 
 static void
@@ -348,17 +360,20 @@ handle(struct gateway_request *request, void *arg)
 	enum err err;
 
 	if (question.conf == NULL) {
-		refuse(&question, UNAVAILABLE, "the configuration is wrong; "
+		refuse(&question, UNAVAILABLE,
+		    "the configuration is wrong; "
 		    "reproute-replica --check-config says where");
 		return;
 	}
 	if (question.conf->replica.root == NULL) {
-		refuse(&question, UNAVAILABLE, "this host is no replica: set "
+		refuse(&question, UNAVAILABLE,
+		    "this host is no replica: set "
 		    "replica.root in its configuration");
 		return;
 	}
 	if (uri == NULL) {
-		refuse(&question, FAILED, "the web server passes no "
+		refuse(&question, FAILED,
+		    "the web server passes no "
 		    "REQUEST_URI");
 		return;
 	}
@@ -375,7 +390,8 @@ static enum err
 serve(struct conf *conf, bool cgi)
 {
 	const struct gateway_options options = { .threads = THREADS,
-		.handler = handle, .arg = conf };
+		.handler = handle,
+		.arg = conf };
 	struct sigaction action = { .sa_handler = note_end };
 
 	/* some web servers start their children with it ignored */

@@ -16,7 +16,8 @@ reply_send(struct gateway_request *request, const struct reply *reply,
 	struct buf out = { 0 };
 	enum err err;
 
-	buf_fmt(&out, "Status: %s\r\nContent-Type: %s\r\n"
+	buf_fmt(&out,
+	    "Status: %s\r\nContent-Type: %s\r\n"
 	    "Cache-Control: no-store\r\nContent-Length: %zu\r\n%s\r\n",
 	    reply->status, reply->type, len,
 	    reply->headers != NULL ? reply->headers : "");
@@ -61,7 +62,8 @@ reply_authorized(const struct gateway_request *request, const char *file)
 	if (err != ERR_OK)
 		return err;
 	if (!has_bearer(request, secret))
-		err = err_set(ERR_DENIED, "Authorization: Bearer TOKEN is "
+		err = err_set(ERR_DENIED,
+		    "Authorization: Bearer TOKEN is "
 		    "missing or wrong");
 	explicit_bzero(secret, strlen(secret));
 	free(secret);

@@ -7,9 +7,9 @@
 #include "fcgi/gateway.h"
 
 struct reply {
-	const char *status;	/* "404 Not Found" (RFC 9110, 15) */
-	const char *type;	/* its media type */
-	const char *headers;	/* more, each with its CRLF; or NULL */
+	const char *status;  /* "404 Not Found" (RFC 9110, 15) */
+	const char *type;    /* its media type */
+	const char *headers; /* more, each with its CRLF; or NULL */
 };
 
 /* Sends it whole (RFC 3875, 6.3); the error is gateway_send()'s. */

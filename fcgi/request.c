@@ -101,8 +101,9 @@ refs_op(const char *query)
 		len = strcspn(query, "&;#");
 		if (!target_means(query, key, "service"))
 			continue;
-		said = query[key] == '=' ?
-		    service_op(query + key + 1, len - key - 1) : OP_OTHER;
+		said = query[key] == '='
+		    ? service_op(query + key + 1, len - key - 1)
+		    : OP_OTHER;
 		if (said == OP_GIT_WRITE_REFS)
 			return said;
 		op = op == OP_GIT_DUMB || op == said ? said : OP_OTHER;
@@ -113,8 +114,8 @@ refs_op(const char *query)
 /* As git's http-backend.c has them; HEAD counts as GET there, too. */
 static const struct git_shape {
 	const char *words;
-	bool open;		/* anything may follow */
-	const char *method;	/* NULL: any */
+	bool open;	    /* anything may follow */
+	const char *method; /* NULL: any */
 	enum op op;
 } git_shapes[] = {
 	{ "/info/refs", false, "GET", OP_GIT_REFS },
@@ -198,8 +199,8 @@ parse_git(const char *method, struct target *target, char *rest,
 	}
 	while (shape->words != NULL && !fits_git(shape, rest, &name))
 		shape++;
-	if (shape->words == NULL || (shape->method != NULL &&
-	    strcmp(shape->method, method) != 0))
+	if (shape->words == NULL ||
+	    (shape->method != NULL && strcmp(shape->method, method) != 0))
 		return;
 	out->op = shape->op;
 	if (out->op == OP_GIT_REFS)
@@ -258,25 +259,26 @@ is_upload(const char *text)
  */
 static const struct registry_shape {
 	const char *words;
-	bool (*last)(const char *);	/* what follows; NULL: nothing does */
+	bool (*last)(const char *); /* what follows; NULL: nothing does */
 	struct {
 		const char *method;
 		enum op op;
 	} methods[4];
 } registry_shapes[] = {
 	{ "/tags/list", NULL, { { "GET", OP_REG_TAGS } } },
-	{ "/manifests/", is_reference, { { "GET", OP_REG_MANIFEST_GET },
-	    { "PUT", OP_REG_MANIFEST_PUT },
-	    { "DELETE", OP_REG_MANIFEST_DELETE } } },
+	{ "/manifests/", is_reference,
+	    { { "GET", OP_REG_MANIFEST_GET }, { "PUT", OP_REG_MANIFEST_PUT },
+		{ "DELETE", OP_REG_MANIFEST_DELETE } } },
 	{ "/blobs/uploads/", NULL, { { "POST", OP_REG_UPLOAD_START } } },
 	/* registries send 301 here, and clients then GET */
 	{ "/blobs/uploads", NULL, { { "POST", OP_REG_UPLOAD_START } } },
-	{ "/blobs/uploads/", is_upload, { { "GET", OP_REG_UPLOAD_STATUS },
-	    { "DELETE", OP_REG_UPLOAD_CANCEL },
-	    { "PATCH", OP_REG_UPLOAD_WRITE },
-	    { "PUT", OP_REG_UPLOAD_WRITE } } },
-	{ "/blobs/", is_digest, { { "GET", OP_REG_BLOB_GET },
-	    { "DELETE", OP_REG_BLOB_DELETE } } },
+	{ "/blobs/uploads/", is_upload,
+	    { { "GET", OP_REG_UPLOAD_STATUS },
+		{ "DELETE", OP_REG_UPLOAD_CANCEL },
+		{ "PATCH", OP_REG_UPLOAD_WRITE },
+		{ "PUT", OP_REG_UPLOAD_WRITE } } },
+	{ "/blobs/", is_digest,
+	    { { "GET", OP_REG_BLOB_GET }, { "DELETE", OP_REG_BLOB_DELETE } } },
 	{ "/referrers/", is_digest, { { "GET", OP_REG_REFERRERS } } },
 	{ "/tags/reference/", is_tag, { { "DELETE", OP_REG_TAG_DELETE } } },
 	{ NULL, NULL, { { NULL, OP_OTHER } } },
@@ -338,7 +340,7 @@ parse_registry(const char *method, const struct target *target,
 		return;
 	out->op = root_op(method, rest);
 	for (const struct registry_shape *shape = registry_shapes;
-	    op == OP_OTHER && shape->words != NULL; shape++)
+	     op == OP_OTHER && shape->words != NULL; shape++)
 		op = fit_registry(shape, method, rest, &name);
 	if (op == OP_OTHER || name < 2 || name - 1 > MAX_REGISTRY_NAME)
 		return;

@@ -9,12 +9,12 @@
 
 /* What is asked for; each has its printed word in request_op_word(). */
 enum op {
-	OP_NONE,		/* outside every route */
-	OP_OTHER,		/* nothing known, or no legal name */
+	OP_NONE,  /* outside every route */
+	OP_OTHER, /* nothing known, or no legal name */
 
-	OP_GIT_REFS,		/* info/refs of git-upload-pack */
+	OP_GIT_REFS, /* info/refs of git-upload-pack */
 	OP_GIT_UPLOAD_PACK,
-	OP_GIT_WRITE_REFS,	/* info/refs of git-receive-pack */
+	OP_GIT_WRITE_REFS, /* info/refs of git-receive-pack */
 	OP_GIT_RECEIVE_PACK,
 	OP_GIT_ARCHIVE,
 	OP_GIT_LFS,
@@ -29,8 +29,8 @@ enum op {
 	OP_REG_TAG_DELETE,
 	OP_REG_BLOB_GET,
 	OP_REG_BLOB_DELETE,
-	OP_REG_UPLOAD_START,	/* POST, mounts and monolithic ones too */
-	OP_REG_UPLOAD_WRITE,	/* PATCH, PUT of a session */
+	OP_REG_UPLOAD_START, /* POST, mounts and monolithic ones too */
+	OP_REG_UPLOAD_WRITE, /* PATCH, PUT of a session */
 	OP_REG_UPLOAD_STATUS,
 	OP_REG_UPLOAD_CANCEL,
 	OP_REG_REFERRERS,
@@ -43,9 +43,9 @@ enum op {
 enum op_class { CLASS_OTHER, CLASS_READ, CLASS_WRITE, CLASS_FOLLOW };
 
 struct request {
-	const struct route *route;	/* borrowed of conf; NULL: OP_NONE */
+	const struct route *route; /* borrowed of conf; NULL: OP_NONE */
 	enum op op;
-	char name[NAME_SIZE];		/* printed form, or "" */
+	char name[NAME_SIZE]; /* printed form, or "" */
 	/*
 	 * Git: spelt as every backend takes alike: the path was not changed
 	 * by the resolving and holds no encoded slash, the name needed no
@@ -66,8 +66,8 @@ struct request {
  * name keeps its operation, with "".  Targets over MAX_TARGET bytes are
  * OP_OTHER; without a method or a target (NULL) it is OP_NONE.
  */
-void request_parse(const struct conf *, const char *method,
-    const char *target, struct request *out);
+void request_parse(const struct conf *, const char *method, const char *target,
+    struct request *out);
 
 const char *request_op_word(enum op);
 enum op_class request_op_class(enum op);

@@ -36,8 +36,7 @@ static const char *listen_at, *threads_text, *mode_text;
 
 static const struct program_option options[] = {
 	{ "listen", 'l', "ADDRESS",
-	    "/PATH, ADDR:PORT or :PORT (fd 0 as inherited)", NULL,
-	    &listen_at },
+	    "/PATH, ADDR:PORT or :PORT (fd 0 as inherited)", NULL, &listen_at },
 	{ "mode", 0, "OCTAL", "of the socket at /PATH (0660)", NULL,
 	    &mode_text },
 	{ "threads", 't', "N", "requests at once, 1 to 512 (32)", NULL,
@@ -49,7 +48,7 @@ static const struct program program = {
 	.name = "reproute-fcgi",
 	.synopsis = "[-c FILE] [--listen ADDRESS] [--threads N]",
 	.purpose = "Tells a web server, by FastCGI, which upstream must serve "
-	    "a request.",
+		   "a request.",
 	.options = options,
 };
 
@@ -65,9 +64,10 @@ number_or_usage(const char *option, const char *text, int base,
 	value = strtoul(text, &end, base);
 	if (*end != '\0' || end == text || *text == '-' || value < least ||
 	    value > most)
-		program_fail(err_set(ERR_USAGE, base == 8 ?
-		    "--%s is an octal number from %lo to %lo" :
-		    "--%s is a number from %lu to %lu", option, least, most));
+		program_fail(err_set(ERR_USAGE,
+		    base == 8 ? "--%s is an octal number from %lo to %lo"
+			      : "--%s is a number from %lu to %lu",
+		    option, least, most));
 	return (unsigned)value;
 }
 
@@ -80,7 +80,8 @@ check_orphans(struct table_txn *txn, void *arg)
 	enum err err = place_orphan(txn, conf, upstream, name);
 
 	if (err == ERR_OK)
-		return err_set(ERR_CONF, "%s: repository %s is placed on "
+		return err_set(ERR_CONF,
+		    "%s: repository %s is placed on "
 		    "upstream \"%s\", which is not there: put that upstream "
 		    "back, or place the repository elsewhere first",
 		    conf->file, name, upstream);
@@ -105,8 +106,7 @@ adopt_at_start(struct table_txn *txn, void *arg)
 }
 
 static enum err
-open_state(const struct conf *conf, struct table **table,
-    struct pulse **pulse)
+open_state(const struct conf *conf, struct table **table, struct pulse **pulse)
 {
 	enum err err;
 
@@ -150,8 +150,10 @@ log_failure(void *arg, const char *text)
 {
 	struct router *router = arg;
 
-	log_gated(&router->failed, LOG_ERR, "the table is not written, and "
-	    "is tried again every second: %s", text);
+	log_gated(&router->failed, LOG_ERR,
+	    "the table is not written, and "
+	    "is tried again every second: %s",
+	    text);
 }
 
 /* A reload that has been read, and waits for the table. */
@@ -207,10 +209,11 @@ check_reload(struct router *router, struct conf *next)
 
 	snapshot_release(snapshot);
 	if (moved)
-		return err_set(ERR_CONF, "%s: state_dir or run_dir changed: "
-		    "restart for that", next->file);
-	return table != NULL ? table_read(table, check_orphans, next) :
-	    ERR_OK;
+		return err_set(ERR_CONF,
+		    "%s: state_dir or run_dir changed: "
+		    "restart for that",
+		    next->file);
+	return table != NULL ? table_read(table, check_orphans, next) : ERR_OK;
 }
 
 /* On SIGHUP.  A bad file is refused, and the old one stays in force. */
@@ -230,8 +233,10 @@ reload(void *arg)
 			conf_free(data.conf);
 	}
 	if (err != ERR_OK)
-		log_msg(LOG_ERR, "not reloaded, the old configuration stays "
-		    "in force: %s", err_text());
+		log_msg(LOG_ERR,
+		    "not reloaded, the old configuration stays "
+		    "in force: %s",
+		    err_text());
 }
 
 static void
@@ -246,13 +251,16 @@ static void
 start(struct router *router)
 {
 	const struct writer_options writer = { .open = open_for_writer,
-		.failed = log_failure, .arg = router, .conf = &router->conf };
+		.failed = log_failure,
+		.arg = router,
+		.conf = &router->conf };
 	enum err err;
 
 	if ((err = writer_start(&writer, &router->writer)) != ERR_OK)
 		program_fail(err);
 	if (!writer_wait_open(router->writer, OPEN_WAIT_MS))
-		log_msg(LOG_ERR, "serves without a table: git reads go to the "
+		log_msg(LOG_ERR,
+		    "serves without a table: git reads go to the "
 		    "primary, registry writes are held");
 	router->decide.conf = &router->conf;
 	router->decide.writer = router->writer;
@@ -276,7 +284,8 @@ main(int argc, char **argv)
 	struct program_run run;
 	struct router router = { .listener = NULL };
 	struct gateway_options gateway = { .handler = handle,
-		.arg = &router, .reload = reload };
+		.arg = &router,
+		.reload = reload };
 	unsigned mode;
 	enum err err;
 

@@ -24,7 +24,7 @@ struct known {
 	struct {
 		struct epochs epochs;
 		struct peer peer;
-		struct lag lag;		/* zeroes where it does not lag */
+		struct lag lag; /* zeroes where it does not lag */
 	} replicas[MAX_REPLICAS];
 
 	/* registry */
@@ -51,9 +51,9 @@ fence_wait(enum fence_state state)
 	static const char *const words[] = {
 		[FENCE_UP] = "waits for its hook, its line, or fence_s",
 		[FENCE_BROKEN] = "its line proves nothing; waits for its hook, "
-		    "or fence_s",
+				 "or fence_s",
 		[FENCE_WATCH] = "replicas serve, compared every watch_s, until "
-		    "push_max_s",
+				"push_max_s",
 	};
 
 	return words[state];
@@ -68,8 +68,9 @@ status_print_fences(const struct fences *fences)
 	for (unsigned i = 0; i < fences->n; i++) {
 		const struct fence *fence = &fences->fence[i];
 
-		printf("  fence %s: %s, %s old; %s\n", fence->token[0] != '\0' ?
-		    fence->token : "(common)", fence_word(fence->state),
+		printf("  fence %s: %s, %s old; %s\n",
+		    fence->token[0] != '\0' ? fence->token : "(common)",
+		    fence_word(fence->state),
 		    admin_span((now_ms - fence->begun_ms) / 1000, span),
 		    fence_wait(fence->state));
 	}
@@ -155,7 +156,7 @@ print_replica(const struct known *known, size_t index)
 
 	printf("  %-14s ", replica->name);
 	if (row_is_current(&known->row, replica,
-	    &known->replicas[index].epochs))
+		&known->replicas[index].epochs))
 		printf("current");
 	else
 		printf("lags");
@@ -210,8 +211,8 @@ print_placement(const struct placement *placement)
 	    place_word(placement->state), placement->reason,
 	    admin_span(now_s - placement->made_s, span));
 	if (placement->state != PLACE_FINAL)
-		printf("; is asked about in %s", admin_span(
-		    placement->expires_s - now_s, span));
+		printf("; is asked about in %s",
+		    admin_span(placement->expires_s - now_s, span));
 	putchar('\n');
 }
 
@@ -233,16 +234,18 @@ wire_git(struct wire *wire, const struct known *known)
 
 		wire_begin_object(wire, NULL);
 		wire_text(wire, "upstream", route->replicas[i]->name);
-		wire_bool(wire, "current", row_is_current(&known->row,
-		    route->replicas[i], &known->replicas[i].epochs));
+		wire_bool(wire, "current",
+		    row_is_current(&known->row, route->replicas[i],
+			&known->replicas[i].epochs));
 		wire_number(wire, "generation",
 		    mark != NULL ? (int64_t)mark->generation : 0);
 		wire_number(wire, "at", mark != NULL ? mark->at_s : 0);
 		wire_bool(wire, "down", known->replicas[i].peer.down);
 		wire_bool(wire, "drained", known->replicas[i].peer.drained);
 		wire_text(wire, "failure",
-		    known->replicas[i].lag.why[0] != '\0' ?
-		    known->replicas[i].lag.why : NULL);
+		    known->replicas[i].lag.why[0] != '\0'
+			? known->replicas[i].lag.why
+			: NULL);
 		wire_end(wire);
 	}
 	wire_end(wire);
@@ -304,8 +307,8 @@ tell_name(const struct admin *admin, struct table *table,
 		legal = true;
 		if (table != NULL)
 			err = table_read(table, read_known, known);
-		if (err != ERR_OK || (!known->has_row && !known->placed &&
-		    known->fences.n == 0))
+		if (err != ERR_OK ||
+		    (!known->has_row && !known->placed && known->fences.n == 0))
 			continue;
 		tell(known, wire);
 		++*found;
@@ -357,8 +360,9 @@ admin_status(const struct admin *admin, int argc, char **argv, int *status)
 		overview_free(&overview);
 		return ERR_OK;
 	}
-	if (argc > 2 && (err = admin_route(admin, argc, argv, 1,
-	    admin_is_either, &only)) != ERR_OK)
+	if (argc > 2 &&
+	    (err = admin_route(admin, argc, argv, 1, admin_is_either, &only)) !=
+		ERR_OK)
 		return err;
 	return status_name(admin, only, argv[argc - 1], status);
 }

@@ -95,7 +95,8 @@ resolve_path(struct target *out)
 static const char *
 skip_authority(const char *text)
 {
-	size_t scheme = strspn(text, "abcdefghijklmnopqrstuvwxyz"
+	size_t scheme = strspn(text,
+	    "abcdefghijklmnopqrstuvwxyz"
 	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.");
 
 	if (text[0] == '/')

@@ -12,14 +12,14 @@
 struct target {
 	/* starts with "/"; a decoded NUL stands there as "\1" */
 	char path[MAX_TARGET + 1];
-	const char *query;	/* as it came, borrowed; "" for none */
-	bool cut;		/* over MAX_TARGET: path is its beginning */
+	const char *query; /* as it came, borrowed; "" for none */
+	bool cut;	   /* over MAX_TARGET: path is its beginning */
 	/*
 	 * The resolving took out empty or dot segments, path parameters
 	 * (";x") or a fragment ("#x").
 	 */
 	bool changed;
-	bool odd;		/* an encoded slash, or a "%" of nothing */
+	bool odd; /* an encoded slash, or a "%" of nothing */
 };
 
 /*

@@ -12,7 +12,8 @@
 #define DEFAULT_SCRIPT "/etc/reproute/lighttpd.lua"
 
 /* What webconf_check() takes in a path. */
-#define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" \
+#define PLAIN                                                                  \
+	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"                 \
 	"0123456789/._-+@,="
 
 enum err
@@ -34,9 +35,10 @@ webconf_target(const struct upstream *upstream, struct webconf_target *out)
 	}
 	len = (size_t)(end - host);
 	if (len >= sizeof(out->host))
-		return err_set(ERR_CONF, "upstream %s: a host name of %zu "
-		    "bytes; %zu is the most", upstream->name, len,
-		    sizeof(out->host) - 1);
+		return err_set(ERR_CONF,
+		    "upstream %s: a host name of %zu "
+		    "bytes; %zu is the most",
+		    upstream->name, len, sizeof(out->host) - 1);
 	memcpy(out->host, host, len);
 	out->host[len] = '\0';
 	out->tls = tls;
@@ -64,14 +66,15 @@ enum err
 webconf_check(const struct webconf *webconf)
 {
 	const char *const paths[] = { webconf->socket, webconf->feed_socket,
-	    webconf->script, webconf->bin_dir, webconf->libexec_dir,
-	    webconf->conf_file };
+		webconf->script, webconf->bin_dir, webconf->libexec_dir,
+		webconf->conf_file };
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]) &&
-	    paths[i] != NULL; i++)
+	for (size_t i = 0;
+	     i < sizeof(paths) / sizeof(paths[0]) && paths[i] != NULL; i++)
 		if (paths[i][0] != '/' ||
 		    paths[i][strspn(paths[i], PLAIN)] != '\0')
-			return err_set(ERR_CONF, "the path \"%s\" goes into "
+			return err_set(ERR_CONF,
+			    "the path \"%s\" goes into "
 			    "the web server's file, and must start with / and "
 			    "be of letters, digits and /._-+@,= only",
 			    paths[i]);
@@ -102,7 +105,8 @@ print_for(const char *server, bool script, const struct webconf *webconf)
 	enum err err;
 
 	if (strcmp(server, "lighttpd") != 0)
-		return err_set(ERR_USAGE, "which web server?  lighttpd is "
+		return err_set(ERR_USAGE,
+		    "which web server?  lighttpd is "
 		    "known");
 	if ((err = webconf_check(webconf)) != ERR_OK)
 		return err;
@@ -131,8 +135,8 @@ admin_webconf(const struct admin *admin, int argc, char **argv, int *status)
 		.feed_socket = feed_socket,
 		.script = admin->lua_file ? admin->lua_file : DEFAULT_SCRIPT,
 		.bin_dir = admin->bin_dir ? admin->bin_dir : BINDIR,
-		.libexec_dir = admin->libexec_dir ? admin->libexec_dir :
-		    LIBEXECDIR,
+		.libexec_dir = admin->libexec_dir ? admin->libexec_dir
+						  : LIBEXECDIR,
 	};
 
 	(void)status;

@@ -11,10 +11,10 @@
 /* Where things are on this host; absolute paths, see webconf_check(). */
 struct webconf {
 	const struct conf *conf;
-	const char *conf_file;		/* NULL: the default one */
-	const char *socket;		/* of reproute-fcgi */
-	const char *feed_socket;	/* of reproute-syncd */
-	const char *script;		/* where the second file is to be put */
+	const char *conf_file;	 /* NULL: the default one */
+	const char *socket;	 /* of reproute-fcgi */
+	const char *feed_socket; /* of reproute-syncd */
+	const char *script;	 /* where the second file is to be put */
 	const char *bin_dir, *libexec_dir;
 };
 
@@ -34,9 +34,9 @@ void webconf_lighttpd_script(const struct webconf *, struct buf *out);
 /* An upstream's URL in its parts. */
 struct webconf_target {
 	bool tls;
-	char host[256];		/* an IPv6 address without its brackets */
+	char host[256]; /* an IPv6 address without its brackets */
 	unsigned port;
-	const char *path;	/* "" or "/path"; borrowed of the upstream */
+	const char *path; /* "" or "/path"; borrowed of the upstream */
 };
 MUST_USE enum err webconf_target(const struct upstream *,
     struct webconf_target *out);

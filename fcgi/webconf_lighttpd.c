@@ -147,7 +147,7 @@ put_pattern(struct buf *out, const char *text, size_t len)
 static void
 put_prefix(struct buf *out, const struct route *route)
 {
-	size_t len = strlen(route->prefix) - 1;	/* without the last slash */
+	size_t len = strlen(route->prefix) - 1; /* without the last slash */
 	size_t last = len;
 
 	put_pattern(out, route->prefix, len);
@@ -177,7 +177,8 @@ put_condition(struct buf *out, const struct conf *conf)
 		buf_puts(out, i > 0 ? "|" : "");
 		put_prefix(out, &conf->routes[i]);
 	}
-	buf_puts(out, ")\" {\n"
+	buf_puts(out,
+	    ")\" {\n"
 	    "  # That is: what is below a prefix, however spelt "
 	    "(\"/scm;x/\"); and what\n"
 	    "  # is no UTF-8, of which the router answers 404 to what it "
@@ -187,14 +188,18 @@ put_condition(struct buf *out, const struct conf *conf)
 static void
 put_push(const struct webconf *webconf, struct buf *out)
 {
-	buf_fmt(out, "\n"
+	buf_fmt(out,
+	    "\n"
 	    "# The push endpoint: hooks report here; the router is not asked.\n"
 	    "$HTTP[\"url\"] == \"/reproute/push\" {\n"
 	    "  alias.url = (\"/reproute/push\" => \"%s/reproute-push\")\n"
-	    "  cgi.assign = (\"\" => \"\")\n", webconf->libexec_dir);
+	    "  cgi.assign = (\"\" => \"\")\n",
+	    webconf->libexec_dir);
 	if (webconf->conf_file != NULL)
-		buf_fmt(out, "  setenv.set-environment = (\"REPROUTE_CONF\" => "
-		    "\"%s\")\n", webconf->conf_file);
+		buf_fmt(out,
+		    "  setenv.set-environment = (\"REPROUTE_CONF\" => "
+		    "\"%s\")\n",
+		    webconf->conf_file);
 	buf_puts(out, "}\nelse ");
 }
 
@@ -204,11 +209,12 @@ put_authorize(const struct conf *conf, struct buf *out)
 {
 	for (size_t i = 0; i < conf->n_routes; i++)
 		if (conf->routes[i].n_replicas > 0)
-			buf_fmt(out, "\n  # Route %s says authorize = "
+			buf_fmt(out,
+			    "\n  # Route %s says authorize = "
 			    "\"webserver\": auth.require must be in force\n"
 			    "  # for %s, since a replica asks nobody who may "
-			    "read.\n", conf->routes[i].name,
-			    conf->routes[i].prefix);
+			    "read.\n",
+			    conf->routes[i].name, conf->routes[i].prefix);
 }
 
 static enum err
@@ -220,18 +226,24 @@ put_upstream(const struct upstream *upstream, bool first, struct buf *out)
 	if (err != ERR_OK)
 		return err;
 	if (target.tls)
-		return err_set(ERR_CONF, "upstream %s: lighttpd's mod_proxy "
+		return err_set(ERR_CONF,
+		    "upstream %s: lighttpd's mod_proxy "
 		    "speaks no TLS to upstreams: have a TLS client on this "
 		    "host (such as stunnel) take http on a loopback port, and "
-		    "give that as url instead of %s", upstream->name,
-		    upstream->url);
-	buf_fmt(out, "  %s$REQUEST_HEADER[\"X-Reproute-Upstream\"] == "
-	    "\"%s\" {\n", first ? "" : "else ", upstream->name);
+		    "give that as url instead of %s",
+		    upstream->name, upstream->url);
+	buf_fmt(out,
+	    "  %s$REQUEST_HEADER[\"X-Reproute-Upstream\"] == "
+	    "\"%s\" {\n",
+	    first ? "" : "else ", upstream->name);
 	/* every raw path starts with "/", however odd its spelling */
 	if (target.path[0] != '\0')
-		buf_fmt(out, "    proxy.header = (\"map-urlpath\" => (\"/\" => "
-		    "\"%s/\"))\n", target.path);
-	buf_fmt(out, "    proxy.server = (\"\" => ((\"host\" => \"%s\", "
+		buf_fmt(out,
+		    "    proxy.header = (\"map-urlpath\" => (\"/\" => "
+		    "\"%s/\"))\n",
+		    target.path);
+	buf_fmt(out,
+	    "    proxy.server = (\"\" => ((\"host\" => \"%s\", "
 	    "\"port\" => %u,\n      \"connect-timeout\" => 5)))\n  }\n",
 	    target.host, target.port);
 	return ERR_OK;
@@ -243,7 +255,8 @@ put_upstreams(const struct conf *conf, struct buf *out)
 	bool first = true;
 	enum err err = ERR_OK;
 
-	buf_puts(out, "\n"
+	buf_puts(out,
+	    "\n"
 	    "  # One server a name: lighttpd has no standby, and would "
 	    "balance over two.\n");
 	for (size_t i = 0; i < conf->n_upstreams && err == ERR_OK; i++) {

@@ -26,20 +26,20 @@ struct writer {
 	struct writer_options options;
 	pthread_t thread;
 	pthread_mutex_t lock;
-	pthread_cond_t wake;	/* any of what follows changed */
-	struct jobs queue;	/* not looked at yet */
-	unsigned n_jobs;	/* queued, under way, or kept */
-	bool stopping, ended;	/* asked to; did */
-	bool doubts;		/* some route may be in doubt */
-	int64_t lost_until_ms;	/* a fence was refused: doubt stays so long */
-	_Atomic(struct table *) table;	/* published */
+	pthread_cond_t wake;   /* any of what follows changed */
+	struct jobs queue;     /* not looked at yet */
+	unsigned n_jobs;       /* queued, under way, or kept */
+	bool stopping, ended;  /* asked to; did */
+	bool doubts;	       /* some route may be in doubt */
+	int64_t lost_until_ms; /* a fence was refused: doubt stays so long */
+	_Atomic(struct table *) table; /* published */
 	_Atomic(struct pulse *) pulse;
 
 	/* the thread's alone */
 	struct table *own_table;
 	struct pulse *own_pulse;
-	struct jobs kept;	/* failed, to be tried again */
-	int64_t again_ms;	/* not before then */
+	struct jobs kept; /* failed, to be tried again */
+	int64_t again_ms; /* not before then */
 };
 
 /* Committed, or given up: the writer lets go of it. */
@@ -102,8 +102,9 @@ drop_abandoned(struct writer *writer, struct jobs *jobs)
 	for (; job != NULL; job = next) {
 		next = job->next;
 		if (is_abandoned(writer, job))
-			finish(writer, job, err_set(ERR_TABLE,
-			    "nobody waited for the write any more"));
+			finish(writer, job,
+			    err_set(ERR_TABLE,
+				"nobody waited for the write any more"));
 		else
 			jobs_add(jobs, job);
 	}
@@ -180,13 +181,14 @@ publish(struct writer *writer)
 		return;
 	pthread_mutex_lock(&writer->lock);
 	for (struct job *job = writer->queue.first; job != NULL;
-	    job = job->next)
+	     job = job->next)
 		late |= job->refs == 1;
 	if (!late) {
 		if (writer->own_pulse != NULL)
-			lose(writer, doubts_adopt(writer->own_pulse,
-			    writer->options.conf, writer->lost_until_ms >
-			    clock_boot_ms()));
+			lose(writer,
+			    doubts_adopt(writer->own_pulse,
+				writer->options.conf,
+				writer->lost_until_ms > clock_boot_ms()));
 		atomic_store(&writer->pulse, writer->own_pulse);
 		atomic_store(&writer->table, writer->own_table);
 		pthread_cond_broadcast(&writer->wake);
@@ -207,8 +209,9 @@ settle(struct writer *writer, struct doubts *doubts)
 	pthread_mutex_lock(&writer->lock);
 	lost = clock_boot_ms() < writer->lost_until_ms;
 	pthread_mutex_unlock(&writer->lock);
-	if (doubts->n > 0 && !lost && doubts_settle(doubts, writer->own_table,
-	    writer->own_pulse) != ERR_OK)
+	if (doubts->n > 0 && !lost &&
+	    doubts_settle(doubts, writer->own_table, writer->own_pulse) !=
+		ERR_OK)
 		report(writer);
 }
 
@@ -308,7 +311,7 @@ wait_closed(struct writer *writer, const struct timespec *until, bool *over)
 	*over = false;
 	while (!writer->stopping && writer->queue.first == NULL && !*over)
 		*over = pthread_cond_timedwait(&writer->wake, &writer->lock,
-		    until) == ETIMEDOUT;
+			    until) == ETIMEDOUT;
 	ends = writer->stopping;
 	pthread_mutex_unlock(&writer->lock);
 	return ends;
@@ -321,7 +324,7 @@ open_table(struct writer *writer)
 	enum err err;
 
 	while ((err = writer->options.open(writer->options.arg,
-	    &writer->own_table, &writer->own_pulse)) != ERR_OK) {
+		    &writer->own_table, &writer->own_pulse)) != ERR_OK) {
 		struct timespec until = monotonic_in(AGAIN_MS);
 		bool over = false;
 
@@ -379,7 +382,7 @@ writer_free(struct writer *writer)
 
 	for (size_t i = 0; i < 2; i++)
 		for (struct job *job = left[i]->first, *next; job != NULL;
-		    job = next) {
+		     job = next) {
 			next = job->next;
 			job_release(job);
 		}
@@ -420,12 +423,13 @@ writer_stop(struct writer *writer)
 	pthread_cond_broadcast(&writer->wake);
 	while (!writer->ended)
 		if (pthread_cond_timedwait(&writer->wake, &writer->lock,
-		    &until) == ETIMEDOUT)
+			&until) == ETIMEDOUT)
 			break;
 	ended = writer->ended;
 	pthread_mutex_unlock(&writer->lock);
 	if (!ended)
-		return err_set(ERR_BUSY, "the table is locked by another "
+		return err_set(ERR_BUSY,
+		    "the table is locked by another "
 		    "process, perhaps a stopped one");
 	pthread_join(writer->thread, NULL);
 	writer_free(writer);
@@ -451,8 +455,8 @@ writer_wait_open(struct writer *writer, int64_t wait_ms)
 
 	pthread_mutex_lock(&writer->lock);
 	while (writer_table(writer) == NULL)
-		if (pthread_cond_timedwait(&writer->wake, &writer->lock,
-		    &at) == ETIMEDOUT)
+		if (pthread_cond_timedwait(&writer->wake, &writer->lock, &at) ==
+		    ETIMEDOUT)
 			break;
 	pthread_mutex_unlock(&writer->lock);
 	return writer_table(writer) != NULL;
@@ -470,9 +474,11 @@ wait_for_job(struct writer *writer, struct job *job, void *data,
 		    ETIMEDOUT)
 			break;
 	if (!job->done)
-		return err_set(ERR_TABLE, "the table was not written within "
+		return err_set(ERR_TABLE,
+		    "the table was not written within "
 		    "%lld ms: another process, perhaps a stopped one, has its "
-		    "lock", (long long)wait_ms);
+		    "lock",
+		    (long long)wait_ms);
 	if (job->err != ERR_OK)
 		return err_set(job->err, "%s", job->text);
 	memcpy(data, job->data, job->kind->size);

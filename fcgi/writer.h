@@ -29,8 +29,7 @@ struct writer_options {
 	 * writer's thread, once a second until it succeeds.  The writer
 	 * takes both over; *pulse may stay NULL (no doubt is ever raised).
 	 */
-	enum err (*open)(void *arg, struct table **table,
-	    struct pulse **pulse);
+	enum err (*open)(void *arg, struct table **table, struct pulse **pulse);
 	/* What failed, in the writer's thread, for the log; or NULL. */
 	void (*failed)(void *arg, const char *text);
 	void *arg;
@@ -60,9 +59,9 @@ bool writer_wait_open(struct writer *, int64_t wait_ms);
 /* One kind of write, on data of that size. */
 struct write_kind {
 	size_t size;
-	table_body *body;		/* its arg is the data */
-	void (*committed)(void *data);	/* in the writer's thread, or NULL */
-	void (*release)(void *data);	/* lets go of what data holds, or NULL */
+	table_body *body;	       /* its arg is the data */
+	void (*committed)(void *data); /* in the writer's thread, or NULL */
+	void (*release)(void *data);   /* lets go of what data holds, or NULL */
 	/* tried again once a second until committed, its caller gone or not;
 	 * others are dropped unwritten when their caller is gone */
 	bool keeps;

@@ -8,7 +8,7 @@
 #include "sync/fence.h"
 
 struct fence_write {
-	struct snapshot *snapshot;	/* held: route is of its conf */
+	struct snapshot *snapshot; /* held: route is of its conf */
 	const struct route *route;
 	char name[NAME_SIZE];
 	char token[TOKEN_SIZE];
@@ -42,7 +42,8 @@ write_fence(struct writer *writer, struct snapshot *snapshot,
     const struct route *route, const char *name, const char *token)
 {
 	struct fence_write write = { .snapshot = snapshot_hold(snapshot),
-		.route = route, .now_ms = clock_boot_ms() };
+		.route = route,
+		.now_ms = clock_boot_ms() };
 	enum err err;
 
 	snprintf(write.name, sizeof(write.name), "%s", name);
@@ -55,7 +56,7 @@ write_fence(struct writer *writer, struct snapshot *snapshot,
 }
 
 struct placing {
-	struct snapshot *snapshot;	/* held: route is of its conf */
+	struct snapshot *snapshot; /* held: route is of its conf */
 	const struct route *route;
 	char name[NAME_SIZE];
 	char wanted[WORD_SIZE], reason[WORD_SIZE];
@@ -89,9 +90,9 @@ enum err
 write_place(struct writer *writer, struct snapshot *snapshot,
     const struct place_order *asked, struct placement *out)
 {
-	struct placing order = {
-		.snapshot = snapshot_hold(snapshot),
-		.route = asked->route, .manifest = asked->manifest };
+	struct placing order = { .snapshot = snapshot_hold(snapshot),
+		.route = asked->route,
+		.manifest = asked->manifest };
 	enum err err;
 
 	snprintf(order.name, sizeof(order.name), "%s", asked->name);

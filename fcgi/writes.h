@@ -22,9 +22,9 @@ MUST_USE enum err write_fence(struct writer *, struct snapshot *,
 
 /* What place_write() is asked; texts are copied. */
 struct place_order {
-	const struct route *route;	/* of snapshot's conf */
+	const struct route *route; /* of snapshot's conf */
 	const char *name;
-	const char *wanted;		/* upstream */
+	const char *wanted; /* upstream */
 	const char *reason;
 	const char *token;
 	bool manifest;

@@ -17,13 +17,13 @@ enum pkt { PKT_FLUSH, PKT_DELIM, PKT_END, PKT_ILLEGAL, PKT_LINE };
 
 /* What comes next. */
 enum state {
-	START,		/* "# service=...", or the first line */
-	SERVICE_FLUSH,	/* the flush behind it */
-	FIRST,		/* "version N", or the first ref with capabilities */
-	FIRST_REF,	/* the same, behind "version 1" */
-	REFS,		/* refs of v0 and v1 */
-	CAPS,		/* capabilities of v2 */
-	LISTED,		/* refs of ls-refs */
+	START,	       /* "# service=...", or the first line */
+	SERVICE_FLUSH, /* the flush behind it */
+	FIRST,	       /* "version N", or the first ref with capabilities */
+	FIRST_REF,     /* the same, behind "version 1" */
+	REFS,	       /* refs of v0 and v1 */
+	CAPS,	       /* capabilities of v2 */
+	LISTED,	       /* refs of ls-refs */
 	DONE,
 	FAILED,
 };
@@ -59,14 +59,14 @@ struct advert {
 	enum advert_form form;
 	enum state state;
 	struct advert_caps caps;
-	bool has_format;		/* the object format was said */
-	bool ls_refs;			/* is offered (v2) */
-	bool head_told;			/* refs_head() was called */
-	char head[MAX_REF + 1];		/* HEAD's target as v0 says it, or "" */
+	bool has_format;	/* the object format was said */
+	bool ls_refs;		/* is offered (v2) */
+	bool head_told;		/* refs_head() was called */
+	char head[MAX_REF + 1]; /* HEAD's target as v0 says it, or "" */
 
-	char pkt[MAX_PKT + 1];		/* under way, its length first */
-	size_t have;			/* bytes of it */
-	size_t want;			/* its length; 4 until that is known */
+	char pkt[MAX_PKT + 1]; /* under way, its length first */
+	size_t have;	       /* bytes of it */
+	size_t want;	       /* its length; 4 until that is known */
 };
 
 struct advert *
@@ -119,7 +119,8 @@ static enum err
 set_format(struct advert *advert, const char *format)
 {
 	if (strcmp(format, "sha1") != 0 && strcmp(format, "sha256") != 0)
-		return err_set(ERR_INPUT, "an object format that is neither "
+		return err_set(ERR_INPUT,
+		    "an object format that is neither "
 		    "sha1 nor sha256");
 	/* of several, the first is the repository's own */
 	if (!advert->has_format)
@@ -145,7 +146,7 @@ take_v0_caps(struct advert *advert, char *caps)
 
 	advert->caps.offers = offers_in(caps);
 	for (char *word = strtok_r(caps, " ", &save); word != NULL;
-	    word = strtok_r(NULL, " ", &save)) {
+	     word = strtok_r(NULL, " ", &save)) {
 		char *value;
 		enum err err = ERR_OK;
 
@@ -153,7 +154,8 @@ take_v0_caps(struct advert *advert, char *caps)
 			err = set_format(advert, value);
 		else if ((value = behind(word, "symref=HEAD:")) != NULL) {
 			if (!refs_legal(value))
-				return err_set(ERR_INPUT, "HEAD points at a "
+				return err_set(ERR_INPUT,
+				    "HEAD points at a "
 				    "name that is not legal");
 			strcpy(advert->head, value);
 		}
@@ -280,7 +282,7 @@ take_listed(struct advert *advert, char *line)
 	if ((name = strtok_r(name, " ", &save)) == NULL)
 		return err_set(ERR_INPUT, "a ref without a name");
 	for (char *word = strtok_r(NULL, " ", &save); word != NULL;
-	    word = strtok_r(NULL, " ", &save)) {
+	     word = strtok_r(NULL, " ", &save)) {
 		char *value = behind(word, "symref-target:");
 
 		if (value != NULL)
@@ -348,7 +350,8 @@ static enum err
 take_special(struct advert *advert, enum pkt pkt)
 {
 	if (pkt != PKT_FLUSH || advert->state == START)
-		return err_set(ERR_INPUT, "a packet that has no place in a "
+		return err_set(ERR_INPUT,
+		    "a packet that has no place in a "
 		    "ref advertisement");
 	/* old gits advertise an empty repository by nothing but a flush */
 	advert->state = advert->state == SERVICE_FLUSH ? FIRST : DONE;
@@ -381,7 +384,7 @@ read_length(const char *digits, size_t *len, enum pkt *pkt)
 	if (*len > MAX_PKT)
 		return err_set(ERR_INPUT, "a pkt-line of more than %d bytes",
 		    MAX_PKT);
-	*pkt = *len < PKT_LINE ? (enum pkt)*len : PKT_LINE;
+	*pkt = *len < PKT_LINE ? (enum pkt) * len : PKT_LINE;
 	return ERR_OK;
 }
 
@@ -401,8 +404,7 @@ take_want(struct advert *advert)
 	}
 	if (advert->state == DONE)
 		return err_set(ERR_INPUT, "bytes behind the end");
-	err = pkt == PKT_LINE ? take_packet(advert)
-			      : take_special(advert, pkt);
+	err = pkt == PKT_LINE ? take_packet(advert) : take_special(advert, pkt);
 	advert->have = 0;
 	advert->want = 4;
 	return err;

@@ -30,9 +30,9 @@ MUST_USE enum err advert_take(struct advert *, const char *bytes, size_t len);
 
 /* What the capabilities said. */
 struct advert_caps {
-	bool v2;		/* refs are still to be asked for by ls-refs */
-	bool unborn;		/* ls-refs takes "unborn" (v2) */
-	char object_format[8];	/* "sha1" where nothing is said */
+	bool v2;	       /* refs are still to be asked for by ls-refs */
+	bool unborn;	       /* ls-refs takes "unborn" (v2) */
+	char object_format[8]; /* "sha1" where nothing is said */
 	/*
 	 * What upload-pack offers, as bits of advert_cap_names: of what its
 	 * configuration or its age can take away, and a client would miss.
@@ -41,7 +41,7 @@ struct advert_caps {
 	 */
 	unsigned offers;
 };
-extern const char *const advert_cap_names[];	/* NULL-terminated */
+extern const char *const advert_cap_names[]; /* NULL-terminated */
 
 /*
  * ERR_INPUT where the advertisement broke off, or is v2 without ls-refs.

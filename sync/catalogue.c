@@ -38,8 +38,8 @@ struct job {
 	/* the page under way: legal names, and how many there were in all */
 	char **names;
 	size_t n_names, found;
-	size_t from, to;	/* of names: the batch under way */
-	char next[NAME_SIZE];	/* cursor of the page behind it, or "" */
+	size_t from, to;      /* of names: the batch under way */
+	char next[NAME_SIZE]; /* cursor of the page behind it, or "" */
 };
 
 static void
@@ -74,7 +74,7 @@ take_name(void *arg, const char *name)
 static const char *
 next_link(const char *link, size_t *len)
 {
-	for (const char *at = link; (at = strchr(at, '<')) != NULL; ) {
+	for (const char *at = link; (at = strchr(at, '<')) != NULL;) {
 		const char *end = strchr(++at, '>');
 		const char *tail, *rel;
 		size_t tail_len;
@@ -115,7 +115,8 @@ read_link(struct job *job, const char *link)
 	if (len == 0)
 		return ERR_OK;
 	if (query == NULL)
-		return err_set(ERR_PEER, "a Link to a next page without "
+		return err_set(ERR_PEER,
+		    "a Link to a next page without "
 		    "a query");
 	err = form_get(query + 1, len - (size_t)(query + 1 - url), keys, 2,
 	    values);
@@ -123,8 +124,10 @@ read_link(struct job *job, const char *link)
 		return err_prefix(ERR_PEER, "a Link to a next page");
 	if (values[0] == NULL || values[0][0] == '\0' ||
 	    strlen(values[0]) >= sizeof(job->next))
-		err = err_set(ERR_PEER, "a Link to a next page without a "
-		    "\"last\" of 1 to %d bytes", MAX_NAME);
+		err = err_set(ERR_PEER,
+		    "a Link to a next page without a "
+		    "\"last\" of 1 to %d bytes",
+		    MAX_NAME);
 	else
 		strcpy(job->next, values[0]);
 	if (err == ERR_OK && values[1] != NULL) {
@@ -142,13 +145,16 @@ static enum err
 refused(const struct upstream *side, const char *url, unsigned status)
 {
 	if (status == 401 || status == 403)
-		return err_set(ERR_PEER, "%s: HTTP %u: give upstream %s an "
-		    "auth_file whose user may list the catalogue", url,
-		    status, side->name);
+		return err_set(ERR_PEER,
+		    "%s: HTTP %u: give upstream %s an "
+		    "auth_file whose user may list the catalogue",
+		    url, status, side->name);
 	if (status == 404)
-		return err_set(ERR_PEER, "%s: HTTP 404: the registry shows no "
+		return err_set(ERR_PEER,
+		    "%s: HTTP 404: the registry shows no "
 		    "catalogue; enable it there: without it no new name "
-		    "migrates", url);
+		    "migrates",
+		    url);
 	return err_set(ERR_PEER, "%s: HTTP %u", url, status);
 }
 
@@ -156,8 +162,10 @@ static enum err
 get(struct job *job, const char *url, struct http_reply *reply)
 {
 	const char *const headers[] = { "Accept: application/json", NULL };
-	const struct http_request request = { .method = "GET", .url = url,
-		.headers = headers, .auth_file = job->side->auth_file,
+	const struct http_request request = { .method = "GET",
+		.url = url,
+		.headers = headers,
+		.auth_file = job->side->auth_file,
 		.ca_file = job->side->ca_file,
 		.stall_ms = job->conf->sync.stall_ms,
 		.total_ms = job->conf->sync.stall_ms * STALLS_IN_ALL,
@@ -171,8 +179,7 @@ page_url(const struct job *job)
 {
 	struct buf url = { 0 };
 
-	buf_fmt(&url, "%s/v2/_catalog?n=%u", job->side->url,
-	    job->page_names);
+	buf_fmt(&url, "%s/v2/_catalog?n=%u", job->side->url, job->page_names);
 	if (job->import.last[0] != '\0') {
 		buf_puts(&url, "&last=");
 		http_escape(&url, job->import.last, false);
@@ -296,7 +303,8 @@ take_pages(struct job *job, bool (*stop)(void))
 			return err;
 		if (job->import.started_s != 0 &&
 		    strcmp(job->import.last, kept) == 0)
-			return err_set(ERR_PEER, "%s: its catalogue comes "
+			return err_set(ERR_PEER,
+			    "%s: its catalogue comes "
 			    "back to where it was; its Link headers are wrong",
 			    job->side->url);
 		if (++pages == power) {
@@ -312,8 +320,12 @@ catalogue_import(struct table *table, struct http *http,
     const struct conf *conf, const struct route *route,
     const struct upstream *side, bool (*stop)(void), struct import *out)
 {
-	struct job job = { .table = table, .http = http, .conf = conf,
-		.route = route, .side = side, .page_names = PAGE_NAMES };
+	struct job job = { .table = table,
+		.http = http,
+		.conf = conf,
+		.route = route,
+		.side = side,
+		.page_names = PAGE_NAMES };
 	enum err err = table_read(table, read_import, &job);
 
 	if (err != ERR_OK)
@@ -334,7 +346,7 @@ struct settling {
 	const struct route *route;
 	const char *name;
 	struct placement before;
-	unsigned status;	/* 0: no answer */
+	unsigned status; /* 0: no answer */
 };
 
 static enum err
@@ -377,17 +389,18 @@ settle(struct table_txn *txn, void *arg)
 
 /* Leaves a sentence where the status decides nothing. */
 static void
-ask_side(struct settling *settling, struct http *http,
-    const struct conf *conf)
+ask_side(struct settling *settling, struct http *http, const struct conf *conf)
 {
 	const struct upstream *side = conf_upstream(conf,
 	    settling->before.upstream);
 
 	if (side == NULL)
-		(void)err_set(ERR_PEER, "upstream %s is not in the "
-		    "configuration", settling->before.upstream);
+		(void)err_set(ERR_PEER,
+		    "upstream %s is not in the "
+		    "configuration",
+		    settling->before.upstream);
 	else if (probe_tags(http, conf, side, settling->name,
-	    &settling->status) == ERR_OK)
+		     &settling->status) == ERR_OK)
 		(void)err_set(ERR_PEER, "%s/v2/%s/tags/list: HTTP %u",
 		    side->url, settling->name, settling->status);
 }

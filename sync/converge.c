@@ -32,7 +32,7 @@ struct task {
 struct tail {
 	char line[MAX_LINE + 1];
 	size_t len;
-	bool ended;		/* the next byte begins another */
+	bool ended; /* the next byte begins another */
 };
 
 static enum err
@@ -82,9 +82,11 @@ refused(const struct http_reply *reply, const char *url)
 	log_escape(text, sizeof(text),
 	    reply->body.data != NULL ? reply->body.data : "");
 	if (reply->status == 401 || reply->status == 403)
-		return err_set(ERR_PEER, "%s: HTTP %u: replica.token_file "
+		return err_set(ERR_PEER,
+		    "%s: HTTP %u: replica.token_file "
 		    "there and push.token_file here must hold one secret; "
-		    "%s", url, reply->status, text);
+		    "%s",
+		    url, reply->status, text);
 	return err_set(ERR_PEER, "%s: HTTP %u: %s", url, reply->status, text);
 }
 
@@ -95,10 +97,13 @@ post(const struct task *task, const char *url, const char *bearer)
 		NULL };
 	struct tail tail = { 0 };
 	struct buf body = { 0 };
-	struct http_request request = { .method = "POST", .url = url,
-		.headers = headers, .ca_file = task->replica->ca_file,
+	struct http_request request = { .method = "POST",
+		.url = url,
+		.headers = headers,
+		.ca_file = task->replica->ca_file,
 		.stall_ms = task->conf->sync.stall_ms,
-		.max_body = MAX_PROGRESS, .sink = take_lines,
+		.max_body = MAX_PROGRESS,
+		.sink = take_lines,
 		.sink_arg = &tail };
 	struct http_reply reply = { 0 };
 	enum err err;
@@ -108,8 +113,8 @@ post(const struct task *task, const char *url, const char *bearer)
 	request.body_len = body.len;
 	err = http_run(task->http, &request, &reply);
 	if (err == ERR_OK)
-		err = reply.status == 200 ? outcome(&tail) :
-		    refused(&reply, url);
+		err = reply.status == 200 ? outcome(&tail)
+					  : refused(&reply, url);
 	buf_free(&reply.body);
 	buf_free(&body);
 	return err;
@@ -125,7 +130,8 @@ by_endpoint(const struct task *task)
 	enum err err;
 
 	if (path == NULL)
-		return err_set(ERR_CONF, "converge = \"endpoint\" needs a "
+		return err_set(ERR_CONF,
+		    "converge = \"endpoint\" needs a "
 		    "secret; set push.token_file, and replica.token_file "
 		    "there, to files that hold the same one");
 	if ((err = secret_read(path, &secret)) != ERR_OK)
@@ -158,7 +164,8 @@ by_local(const struct task *task)
 {
 	const struct upstream *primary = task->route->primary;
 	struct fetch fetch = { .auth_file = primary->auth_file,
-		.ca_file = primary->ca_file, .head = task->order.head,
+		.ca_file = primary->ca_file,
+		.head = task->order.head,
 		.object_format = task->order.object_format,
 		.stall_ms = task->conf->sync.stall_ms };
 	struct buf path = { 0 }, origin = { 0 };
@@ -185,7 +192,8 @@ by_local(const struct task *task)
 static bool
 shell_safe(const char *name)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+	static const char plain[] =
+	    "abcdefghijklmnopqrstuvwxyz"
 	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+@,:-";
 
 	return name[strspn(name, plain)] == '\0';
@@ -196,10 +204,12 @@ static enum err
 fill_word(const struct task *task, const char *template, char **out)
 {
 	const char *slash = strrchr(task->name, '/');
-	char *project = slash != NULL ? mem_dup_n(task->name,
-	    (size_t)(slash - task->name)) : mem_dup("-");
+	char *project = slash != NULL
+	    ? mem_dup_n(task->name, (size_t)(slash - task->name))
+	    : mem_dup("-");
 	const struct name_values values = { .name = task->name,
-		.upstream = task->replica->name, .project = project,
+		.upstream = task->replica->name,
+		.project = project,
 		.repo = slash != NULL ? slash + 1 : task->name };
 	struct buf word = { 0 };
 	enum err err;
@@ -209,7 +219,8 @@ fill_word(const struct task *task, const char *template, char **out)
 	/* a project "-" is none, and no option */
 	if (err == ERR_OK && word.data[0] == '-' && word.data[1] != '\0' &&
 	    template[0] != '-')
-		err = err_set(ERR_INPUT, "a name that starts with \"-\" would "
+		err = err_set(ERR_INPUT,
+		    "a name that starts with \"-\" would "
 		    "be an option of the command");
 	free(project);
 	if (err != ERR_OK)
@@ -228,11 +239,13 @@ by_command(const struct task *task)
 	enum err err = ERR_OK;
 
 	if (!shell_safe(task->name))
-		return err_set(ERR_INPUT, "its name holds more than letters, "
+		return err_set(ERR_INPUT,
+		    "its name holds more than letters, "
 		    "digits and /._+@,:- and may not be given to a command, "
 		    "which may be a shell in the end");
 	for (size_t i = 0; err == ERR_OK && i < MAX_COMMAND &&
-	    task->route->command[i] != NULL; i++)
+	     task->route->command[i] != NULL;
+	     i++)
 		err = fill_word(task, task->route->command[i], &argv[i]);
 	if (err == ERR_OK)
 		err = spawn_run(&order, NULL);
@@ -244,13 +257,15 @@ by_command(const struct task *task)
 static enum err
 by_none(const struct task *task)
 {
-	return err_set(ERR_PEER, "its refs differ, and with converge = "
-	    "\"none\" somebody else must make %s fetch", task->replica->name);
+	return err_set(ERR_PEER,
+	    "its refs differ, and with converge = "
+	    "\"none\" somebody else must make %s fetch",
+	    task->replica->name);
 }
 
 static const struct {
 	enum err (*run)(const struct task *);
-	bool ordered;		/* needs HEAD and object format */
+	bool ordered; /* needs HEAD and object format */
 } ways[] = {
 	[CONVERGE_ENDPOINT] = { by_endpoint, true },
 	[CONVERGE_LOCAL] = { by_local, true },
@@ -279,19 +294,22 @@ set_order(struct task *task, const struct refs_digest *primary)
 
 enum err
 converge_run(struct http *http, const struct conf *conf,
-    const struct route *route, const struct upstream *replica,
-    const char *name, const struct refs_digest *primary)
+    const struct route *route, const struct upstream *replica, const char *name,
+    const struct refs_digest *primary)
 {
-	struct task task = { .http = http, .conf = conf, .route = route,
-		.replica = replica, .name = name };
+	struct task task = { .http = http,
+		.conf = conf,
+		.route = route,
+		.replica = replica,
+		.name = name };
 	enum err err = ERR_OK;
 
 	if (ways[route->converge].ordered)
 		err = set_order(&task, primary);
 	if (err == ERR_OK)
 		err = ways[route->converge].run(&task);
-	return err != ERR_OK ? err_prefix(err, "replica %s", replica->name) :
-	    ERR_OK;
+	return err != ERR_OK ? err_prefix(err, "replica %s", replica->name)
+			     : ERR_OK;
 }
 
 enum err

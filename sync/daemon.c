@@ -34,7 +34,7 @@ struct daemon {
 	struct look *looks[MAX_ROUTES];
 	struct inbox inbox;
 	int kick_fd;
-	int64_t refilled_ms, kept_ms;	/* clock_boot_ms() of the last time */
+	int64_t refilled_ms, kept_ms; /* clock_boot_ms() of the last time */
 };
 
 static void
@@ -77,8 +77,8 @@ look(void *arg)
 			lanes_put(daemon->lanes, route, name, QUEUE_URGENT);
 		else if (err != ERR_ABSENT)
 			log_gated(&gate, LOG_WARNING, "%s/%s: primary %s: %s",
-			    route->name, log_escape(shown, sizeof(shown),
-			    name), route->primary->name, err_text());
+			    route->name, log_escape(shown, sizeof(shown), name),
+			    route->primary->name, err_text());
 	}
 	http_free(http);
 	return NULL;
@@ -196,8 +196,10 @@ tick(struct daemon *daemon, bool kicked)
 	if (err == ERR_OK)
 		err = lanes_requeue(daemon->lanes, &requeued, beat,
 		    daemon->pulse);
-	if (err == ERR_OK && (kicked || requeued || expiry.changed > 0 ||
-	    now_ms - daemon->refilled_ms >= daemon->conf->sync.interval_ms)) {
+	if (err == ERR_OK &&
+	    (kicked || requeued || expiry.changed > 0 ||
+		now_ms - daemon->refilled_ms >=
+		    daemon->conf->sync.interval_ms)) {
 		daemon->refilled_ms = now_ms;
 		err = lanes_refill(daemon->lanes, kicked, NULL);
 	}
@@ -250,7 +252,7 @@ start_threads(struct daemon *daemon)
 		if (daemon->conf->routes[i].kind == ROUTE_GIT)
 			daemon->looks[i] = look_new();
 	daemon->inbox = (struct inbox){ daemon->conf, daemon->table,
-	    daemon->lanes, daemon->looks, kick, daemon };
+		daemon->lanes, daemon->looks, kick, daemon };
 	err = inbox_start(&daemon->inbox);
 	if (err == ERR_OK)
 		err = start_lookers(daemon);
@@ -264,14 +266,14 @@ start_threads(struct daemon *daemon)
 }
 
 enum err
-daemon_start(const struct conf *conf, struct table *table,
-    struct pulse *pulse, struct daemon **out)
+daemon_start(const struct conf *conf, struct table *table, struct pulse *pulse,
+    struct daemon **out)
 {
 	struct daemon *daemon = mem_zalloc(sizeof(*daemon));
 	enum err err;
 
-	*daemon = (struct daemon){ .conf = conf, .table = table,
-	    .pulse = pulse };
+	*daemon =
+	    (struct daemon){ .conf = conf, .table = table, .pulse = pulse };
 	err = set_up(daemon);
 	if (err == ERR_OK)
 		err = start_threads(daemon);
@@ -320,8 +322,7 @@ enum err
 daemon_once(const struct conf *conf, struct table *table, struct pulse *pulse,
     bool *lags)
 {
-	struct daemon daemon = { .conf = conf, .table = table,
-	    .pulse = pulse };
+	struct daemon daemon = { .conf = conf, .table = table, .pulse = pulse };
 	bool fits = false;
 	enum err err;
 

@@ -81,7 +81,7 @@ take_microseconds(const struct field *field, struct feed_line *line)
 	(void)line;
 	return is_dash(field) ||
 	    (copy_field(field, digits, sizeof(digits)) && digits[0] != '\0' &&
-	    digits[strspn(digits, "0123456789")] == '\0');
+		digits[strspn(digits, "0123456789")] == '\0');
 }
 
 /* A name of the configuration; "" or "-" where none was chosen. */
@@ -91,7 +91,7 @@ take_upstream(const struct field *field, struct feed_line *line)
 	line->upstream[0] = '\0';
 	return field->len == 0 || is_dash(field) ||
 	    (copy_field(field, line->upstream, sizeof(line->upstream)) &&
-	    name_word(line->upstream));
+		name_word(line->upstream));
 }
 
 /* Of the fields behind the fixed ones; without done= nothing is proved. */
@@ -126,7 +126,10 @@ parse_at(const char *at, struct feed_line *out)
 {
 	static bool (*const fields[])(const struct field *,
 	    struct feed_line *) = {
-		take_token, take_status, take_microseconds, take_upstream,
+		take_token,
+		take_status,
+		take_microseconds,
+		take_upstream,
 	};
 	const char *end = at + strcspn(at, "\r\n");
 	struct feed_line line = { .status = 0 };
@@ -153,7 +156,8 @@ feed_parse(const char *text, struct feed_line *out)
 		if (parse_at(at, out))
 			return ERR_OK;
 	}
-	return err_set(ERR_INPUT, "no line of the form \"" FEED_WORD " TOKEN "
+	return err_set(ERR_INPUT,
+	    "no line of the form \"" FEED_WORD " TOKEN "
 	    "STATUS MICROSECONDS UPSTREAM done=MARK addr=WHO\"");
 }
 
@@ -189,8 +193,8 @@ feed_judge(const struct feed_line *line)
 			marks = whole;
 		break;
 	}
-	return marks != NULL && is_one_of(line->done, marks) ?
-	    FEED_SETTLED : FEED_UNSETTLED;
+	return marks != NULL && is_one_of(line->done, marks) ? FEED_SETTLED
+							     : FEED_UNSETTLED;
 }
 
 struct application {

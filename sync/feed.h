@@ -19,14 +19,14 @@
  */
 struct feed_line {
 	char token[TOKEN_SIZE];
-	unsigned status;	/* 0: the web server has none ("-") */
-	char upstream[WORD_SIZE];	/* or "" */
-	char done[8];		/* "OK", "+", "-", "X", or "" */
+	unsigned status;	  /* 0: the web server has none ("-") */
+	char upstream[WORD_SIZE]; /* or "" */
+	char done[8];		  /* "OK", "+", "-", "X", or "" */
 };
 
 enum feed_verdict {
 	FEED_SETTLED,	/* R2: the request is over, and so is its effect */
-	FEED_UNSETTLED,	/* R3: proves nothing */
+	FEED_UNSETTLED, /* R3: proves nothing */
 };
 
 /* ERR_INPUT where there is no such line in text. */

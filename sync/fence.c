@@ -21,9 +21,9 @@
 
 /* All fences of one repository, as stored. */
 struct record {
-	char name[NAME_SIZE];	/* "" is the route's common fence */
+	char name[NAME_SIZE]; /* "" is the route's common fence */
 	char route[WORD_SIZE];
-	int64_t watch_ms;	/* when to compare next what is watched */
+	int64_t watch_ms; /* when to compare next what is watched */
 	struct fences set;
 };
 
@@ -90,8 +90,7 @@ record_put(struct table_txn *txn, const struct record *record)
 		pack_u8(&out, (uint8_t)fence->state);
 		pack_u64(&out, (uint64_t)fence->begun_ms);
 	}
-	return table_put(txn, TABLE_FENCES, key_bytes(&key),
-	    pack_bytes(&out));
+	return table_put(txn, TABLE_FENCES, key_bytes(&key), pack_bytes(&out));
 }
 
 /* Puts the record, and raises the generation if there is a row. */
@@ -139,8 +138,8 @@ put_up(struct fences *set, const char *token, int64_t now_ms)
 }
 
 enum err
-fences_get(struct table_txn *txn, const struct route *route,
-    const char *name, struct fences *out)
+fences_get(struct table_txn *txn, const struct route *route, const char *name,
+    struct fences *out)
 {
 	struct record record;
 	enum err err = record_get(txn, route->name, name, &record);
@@ -170,8 +169,8 @@ has_room(struct table_txn *txn, const struct route *route, const char *name,
 }
 
 enum err
-fence_begin(struct table_txn *txn, const struct route *route,
-    const char *name, const char *token, int64_t now_ms)
+fence_begin(struct table_txn *txn, const struct route *route, const char *name,
+    const char *token, int64_t now_ms)
 {
 	struct record record;
 	bool room = true;
@@ -214,8 +213,8 @@ fence_end(struct table_txn *txn, const struct route *route, const char *name,
 }
 
 enum err
-fence_broken(struct table_txn *txn, const struct route *route,
-    const char *name, const char *token)
+fence_broken(struct table_txn *txn, const struct route *route, const char *name,
+    const char *token)
 {
 	struct record record;
 	struct fence *fence;
@@ -295,8 +294,10 @@ next_event(const struct record *record, const struct route *route)
 	for (unsigned i = 0; i < record->set.n; i++) {
 		const struct fence *fence = &record->set.fence[i];
 		bool watch = fence->state == FENCE_WATCH;
-		int64_t end_ms = fence->begun_ms + (route == NULL ? GONE_MS :
-		    watch ? route->push_max_ms : route->fence_ms);
+		int64_t end_ms = fence->begun_ms +
+		    (route == NULL  ? GONE_MS
+			    : watch ? route->push_max_ms
+				    : route->fence_ms);
 
 		if (route != NULL && watch && record->watch_ms < end_ms)
 			end_ms = record->watch_ms;
@@ -347,8 +348,9 @@ fences_expire(struct table_txn *txn, const struct conf *conf, int64_t now_ms,
 	while ((err = walk(txn, &at, &record)) == ERR_OK) {
 		route = git_route(conf, record.route);
 		if (age_record(&record, route, now_ms)) {
-			err = route == NULL ? record_put(txn, &record) :
-			    put_and_raise(txn, route, &record, record.name);
+			err = route == NULL
+			    ? record_put(txn, &record)
+			    : put_and_raise(txn, route, &record, record.name);
 			if (err != ERR_OK)
 				return err;
 			count++;
@@ -408,8 +410,8 @@ fences_adopt(struct table_txn *txn, int64_t now_ms)
 }
 
 enum err
-fences_next(struct table_txn *txn, const struct route *route,
-    const char *name, char *next, struct fences *out)
+fences_next(struct table_txn *txn, const struct route *route, const char *name,
+    char *next, struct fences *out)
 {
 	struct key all = key_of(route->name, NULL);
 	struct key at = key_of(route->name, name, NULL);

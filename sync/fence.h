@@ -22,19 +22,19 @@
 #define MAX_FENCED 10000
 
 enum fence_state {
-	FENCE_UP,	/* no read goes to a replica */
-	FENCE_BROKEN,	/* as up; its line says that the push was broken off */
-	FENCE_WATCH,	/* fence_s is over: serves, compared every watch_s */
+	FENCE_UP,     /* no read goes to a replica */
+	FENCE_BROKEN, /* as up; its line says that the push was broken off */
+	FENCE_WATCH,  /* fence_s is over: serves, compared every watch_s */
 };
 
 struct fence {
-	char token[TOKEN_SIZE];	/* "" is the common one */
+	char token[TOKEN_SIZE]; /* "" is the common one */
 	enum fence_state state;
-	int64_t begun_ms;	/* clock_boot_ms(); begun anew after a boot */
+	int64_t begun_ms; /* clock_boot_ms(); begun anew after a boot */
 };
 
 struct fences {
-	unsigned n, n_up;	/* n_up: FENCE_UP and FENCE_BROKEN */
+	unsigned n, n_up; /* n_up: FENCE_UP and FENCE_BROKEN */
 	struct fence fence[MAX_FENCES + 1];
 };
 

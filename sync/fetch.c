@@ -27,24 +27,26 @@
 /* One fetch under way. */
 struct run {
 	const struct fetch *fetch;
-	int lock;		/* inherited by every git: held until all end */
-	char *home;		/* theirs, with .netrc; or NULL */
-	char *beside;		/* PATH.reproute-new */
-	char *aside;		/* PATH.reproute-old */
-	const char *path;	/* of the one that is filled */
-	char *head;		/* HEAD's target at the origin, or NULL */
-	char *detached;		/* the oid of a detached one, or NULL */
+	int lock;	  /* inherited by every git: held until all end */
+	char *home;	  /* theirs, with .netrc; or NULL */
+	char *beside;	  /* PATH.reproute-new */
+	char *aside;	  /* PATH.reproute-old */
+	const char *path; /* of the one that is filled */
+	char *head;	  /* HEAD's target at the origin, or NULL */
+	char *detached;	  /* the oid of a detached one, or NULL */
 };
 
 static enum err
 check_order(const struct fetch *fetch)
 {
 	if (fetch->head[0] != '\0' && !refs_legal(fetch->head))
-		return err_set(ERR_INPUT, "HEAD would point at what is no "
+		return err_set(ERR_INPUT,
+		    "HEAD would point at what is no "
 		    "ref's name");
 	if (strcmp(fetch->object_format, "sha1") != 0 &&
 	    strcmp(fetch->object_format, "sha256") != 0)
-		return err_set(ERR_INPUT, "an object format that is neither "
+		return err_set(ERR_INPUT,
+		    "an object format that is neither "
 		    "sha1 nor sha256");
 	return ERR_OK;
 }
@@ -57,7 +59,7 @@ make_parents(const char *path)
 
 	/* what fails here, fails to open below, and is reported there */
 	for (char *slash = strchr(way + 1, '/'); slash != NULL;
-	    slash = strchr(slash + 1, '/')) {
+	     slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		mkdir(way, 0777);
 		*slash = '/';
@@ -76,9 +78,10 @@ take_lock(struct run *run)
 	if (run->lock < 0)
 		err = err_sys("%s", path);
 	else if (flock(run->lock, LOCK_EX | LOCK_NB) != 0)
-		err = errno == EWOULDBLOCK ? err_set(ERR_BUSY,
-		    "%s: another fetch is under way", run->fetch->path) :
-		    err_sys("%s", path);
+		err = errno == EWOULDBLOCK
+		    ? err_set(ERR_BUSY, "%s: another fetch is under way",
+			  run->fetch->path)
+		    : err_sys("%s", path);
 	free(path);
 	return err;
 }
@@ -93,8 +96,9 @@ fetch_idle(const char *path)
 	if (fd < 0 && errno != ENOENT)
 		err = err_sys("%s", lock);
 	else if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0)
-		err = errno == EWOULDBLOCK ? err_set(ERR_BUSY,
-		    "%s: a fetch is under way", path) : err_sys("%s", lock);
+		err = errno == EWOULDBLOCK
+		    ? err_set(ERR_BUSY, "%s: a fetch is under way", path)
+		    : err_sys("%s", lock);
 	if (fd >= 0)
 		close(fd);
 	free(lock);
@@ -128,8 +132,10 @@ make_home(struct run *run)
 	    (real = realpath(auth, NULL)) == NULL)
 		err = err_sys("auth_file %s", auth);
 	else if ((status.st_mode & 07) != 0)
-		err = err_set(ERR_CONF, "auth_file %s: others may read it; "
-		    "chmod 0640 (or 0600) it", auth);
+		err = err_set(ERR_CONF,
+		    "auth_file %s: others may read it; "
+		    "chmod 0640 (or 0600) it",
+		    auth);
 	else if (symlink(real, netrc) != 0)
 		err = err_sys("%s", netrc);
 	free(real);
@@ -169,13 +175,16 @@ run_git(const struct run *run, const char *const *argv, struct buf *output)
 		"fetch.unpackLimit=1",
 		"gc.auto=0",
 		fetch->ca_file != NULL ? ca : NULL,
-		NULL
+		NULL,
 	};
-	struct spawn order = { .argv = argv, .env = env,
-		.stall_ms = fetch->stall_ms, .keep_fd = run->lock,
+	struct spawn order = { .argv = argv,
+		.env = env,
+		.stall_ms = fetch->stall_ms,
+		.keep_fd = run->lock,
 		.progress = fetch->progress,
 		.progress_arg = fetch->progress_arg,
-		.stop = fetch->stop, .stop_arg = fetch->stop_arg };
+		.stop = fetch->stop,
+		.stop_arg = fetch->stop_arg };
 	enum err err = gitcmd_run(&order, config, output);
 
 	free(ca);
@@ -228,9 +237,10 @@ ask_head(struct run *run)
 		return ERR_OK;
 	}
 	err = run_git(run, argv, &output);
-	for (char *line = err == ERR_OK && output.data != NULL ?
-	    strtok_r(output.data, "\n", &save) : NULL; line != NULL;
-	    line = strtok_r(NULL, "\n", &save))
+	for (char *line = err == ERR_OK && output.data != NULL
+		 ? strtok_r(output.data, "\n", &save)
+		 : NULL;
+	     line != NULL; line = strtok_r(NULL, "\n", &save))
 		take_head(run, line);
 	if (run->head != NULL) {
 		free(run->detached);
@@ -265,8 +275,8 @@ static bool
 head_stands(const struct run *run)
 {
 	char *path = mem_fmt("%s/HEAD", run->path);
-	char *want = run->head != NULL ? mem_fmt("ref: %s\n", run->head) :
-	    mem_fmt("%s\n", run->detached);
+	char *want = run->head != NULL ? mem_fmt("ref: %s\n", run->head)
+				       : mem_fmt("%s\n", run->detached);
 	char *have = mem_zalloc(strlen(want) + 2);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	bool same = fd >= 0 && read(fd, have, strlen(want) + 1) > 0 &&
@@ -351,8 +361,7 @@ keep_small(const struct run *run)
 static enum err
 init_beside(struct run *run)
 {
-	char *format = mem_fmt("--object-format=%s",
-	    run->fetch->object_format);
+	char *format = mem_fmt("--object-format=%s", run->fetch->object_format);
 	const char *argv[] = { "git", "init", "--quiet", "--bare",
 		"--template=", format, run->beside, NULL };
 	enum err err = run_git(run, argv, NULL);
@@ -394,11 +403,13 @@ look(const struct run *run, bool *there)
 
 	if (err == ERR_OK) {
 		*there = strcmp(repo_object_format(repo),
-		    fetch->object_format) == 0;
+			     fetch->object_format) == 0;
 		repo_close(repo);
 	} else if (err == ERR_ABSENT && lstat(fetch->path, &status) == 0) {
-		return err_set(ERR_SYS, "%s: is there, but is no bare "
-		    "repository: remove it", fetch->path);
+		return err_set(ERR_SYS,
+		    "%s: is there, but is no bare "
+		    "repository: remove it",
+		    fetch->path);
 	} else if (err == ERR_ABSENT) {
 		*there = false;
 		err = ERR_OK;

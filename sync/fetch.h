@@ -9,20 +9,20 @@
 #include "conf/err.h"
 
 struct fetch {
-	const char *path;		/* bare; made if it is absent */
-	const char *origin;		/* http(s)://, file:// or a path */
-	const char *auth_file;		/* netrc(5) form, or NULL */
-	const char *ca_file;		/* or NULL */
+	const char *path;      /* bare; made if it is absent */
+	const char *origin;    /* http(s)://, file:// or a path */
+	const char *auth_file; /* netrc(5) form, or NULL */
+	const char *ca_file;   /* or NULL */
 	/*
 	 * HEAD's target at the origin; "": it is detached or not known, and
 	 * the origin is asked.
 	 */
 	const char *head;
-	const char *object_format;	/* "sha1", "sha256" */
-	int64_t stall_ms;		/* as in spawn.h */
-	void (*progress)(void *arg, const char *line);	/* as there, or NULL */
+	const char *object_format;		       /* "sha1", "sha256" */
+	int64_t stall_ms;			       /* as in spawn.h */
+	void (*progress)(void *arg, const char *line); /* as there, or NULL */
 	void *progress_arg;
-	bool (*stop)(void *arg);	/* as there, or NULL */
+	bool (*stop)(void *arg); /* as there, or NULL */
 	void *stop_arg;
 };
 

@@ -77,7 +77,7 @@ form_get(const char *text, size_t len, const char *const *keys, size_t n,
 	char **got = mem_array(n, sizeof(*got));
 	enum err err = ERR_OK;
 
-	for (size_t at = 0; at < len && err == ERR_OK; ) {
+	for (size_t at = 0; at < len && err == ERR_OK;) {
 		const char *end = memchr(text + at, '&', len - at);
 		size_t pair = end != NULL ? (size_t)(end - text) - at
 					  : len - at;

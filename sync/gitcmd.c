@@ -36,8 +36,9 @@ put_config(const char *const *config, char **env)
 	size_t n = 0;
 
 	for (size_t i = 0; i <= MAX_GITCMD_CONFIG; i++) {
-		const char *pair = i == 0 ? "safe.directory=*" :
-		    config != NULL ? config[i - 1] : NULL;
+		const char *pair = i == 0 ? "safe.directory=*"
+		    : config != NULL	  ? config[i - 1]
+					  : NULL;
 
 		if (pair == NULL)
 			break;

@@ -38,11 +38,10 @@ note(struct table_txn *txn, void *arg)
 {
 	struct patient *patient = arg;
 
-	return patient->up ?
-	    peer_set_up(txn, patient->conf, patient->replica,
-	    &patient->changed) :
-	    peer_set_down(txn, patient->replica, patient->why,
-	    &patient->changed);
+	return patient->up ? peer_set_up(txn, patient->conf, patient->replica,
+				 &patient->changed)
+			   : peer_set_down(txn, patient->replica, patient->why,
+				 &patient->changed);
 }
 
 static enum err
@@ -86,7 +85,7 @@ static void *
 watch(void *arg)
 {
 	static const struct timespec gap = { HEALTH_MS / 1000,
-	    HEALTH_MS % 1000 * 1000000 };
+		HEALTH_MS % 1000 * 1000000 };
 	struct patient *patient = arg;
 	struct http *http = http_new();
 	struct log_gate gate = { 0 };
@@ -94,7 +93,7 @@ watch(void *arg)
 
 	for (;;) {
 		if (health_check(patient->table, http, patient->conf,
-		    patient->replica, &up) != ERR_OK)
+			patient->replica, &up) != ERR_OK)
 			log_gated(&gate, LOG_ERR, "replica %s: %s",
 			    patient->replica->name, err_text());
 		nanosleep(&gap, NULL);
@@ -109,8 +108,8 @@ look_once(void *arg)
 	struct http *http = http_new();
 	bool up;
 
-	if (health_check(patient->table, http, patient->conf,
-	    patient->replica, &up) != ERR_OK)
+	if (health_check(patient->table, http, patient->conf, patient->replica,
+		&up) != ERR_OK)
 		log_msg(LOG_ERR, "replica %s: %s", patient->replica->name,
 		    err_text());
 	http_free(http);
@@ -138,10 +137,11 @@ start_all(const struct conf *conf, struct table *table, void *(*run)(void *),
 		patient->conf = conf;
 		patient->table = table;
 		patient->replica = &conf->upstreams[i];
-		if (pthread_create(&patient->thread, NULL, run, patient) !=
-		    0) {
-			*err = err_set(ERR_SYS, "replica %s: no thread to ask "
-			    "whether it is up", patient->replica->name);
+		if (pthread_create(&patient->thread, NULL, run, patient) != 0) {
+			*err = err_set(ERR_SYS,
+			    "replica %s: no thread to ask "
+			    "whether it is up",
+			    patient->replica->name);
 			free(patient);
 			break;
 		}

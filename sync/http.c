@@ -33,9 +33,9 @@ struct run {
 	const struct http_request *request;
 	struct http_reply reply;
 	CURL *easy;
-	size_t got;		/* bytes of the body */
-	curl_off_t moved;	/* bytes in both directions, headers too */
-	int64_t moved_ms;	/* when it last grew */
+	size_t got;	  /* bytes of the body */
+	curl_off_t moved; /* bytes in both directions, headers too */
+	int64_t moved_ms; /* when it last grew */
 	bool stalled, too_long, too_many;
 	enum err sink_err;
 	char error[CURL_ERROR_SIZE];
@@ -150,8 +150,10 @@ check_auth_file(const char *path)
 	if (stat(path, &status) == -1)
 		return err_sys("auth_file %s", path);
 	if ((status.st_mode & 07) != 0)
-		return err_set(ERR_CONF, "auth_file %s: others may read it; "
-		    "chmod 0640 (or 0600) it", path);
+		return err_set(ERR_CONF,
+		    "auth_file %s: others may read it; "
+		    "chmod 0640 (or 0600) it",
+		    path);
 	/* libcurl would go on without */
 	if (access(path, R_OK) == -1)
 		return err_sys("auth_file %s", path);
@@ -164,7 +166,8 @@ set_connection(const struct run *run)
 	const struct http_request *request = run->request;
 	CURL *easy = run->easy;
 	int64_t connect_ms = request->stall_ms < MAX_CONNECT_MS
-	    ? request->stall_ms : MAX_CONNECT_MS;
+	    ? request->stall_ms
+	    : MAX_CONNECT_MS;
 
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -180,8 +183,7 @@ set_connection(const struct run *run)
 	if (request->auth_file != NULL) {
 		curl_easy_setopt(easy, CURLOPT_NETRC,
 		    (long)CURL_NETRC_REQUIRED);
-		curl_easy_setopt(easy, CURLOPT_NETRC_FILE,
-		    request->auth_file);
+		curl_easy_setopt(easy, CURLOPT_NETRC_FILE, request->auth_file);
 	}
 }
 
@@ -200,8 +202,7 @@ set_request(struct run *run, struct curl_slist *headers)
 		    request->body != NULL ? request->body : "");
 	}
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
-	curl_easy_setopt(easy, CURLOPT_USERAGENT,
-	    "reproute/" PACKAGE_VERSION);
+	curl_easy_setopt(easy, CURLOPT_USERAGENT, "reproute/" PACKAGE_VERSION);
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, run->error);
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, run);
@@ -241,8 +242,9 @@ take_link(struct run *run)
 	struct http_reply *reply = &run->reply;
 	struct curl_header *header;
 
-	for (size_t i = 0; curl_easy_header(run->easy, "Link", i,
-	    CURLH_HEADER, -1, &header) == CURLHE_OK; i++) {
+	for (size_t i = 0; curl_easy_header(run->easy, "Link", i, CURLH_HEADER,
+			       -1, &header) == CURLHE_OK;
+	     i++) {
 		size_t len = strlen(reply->link);
 		int more = snprintf(reply->link + len,
 		    sizeof(reply->link) - len, "%s%s", i ? ", " : "",
@@ -250,8 +252,10 @@ take_link(struct run *run)
 
 		/* half of one would read as if nothing followed */
 		if (more < 0 || (size_t)more >= sizeof(reply->link) - len)
-			return err_set(ERR_PEER, "Link headers of more than "
-			    "%zu bytes", sizeof(reply->link) - 1);
+			return err_set(ERR_PEER,
+			    "Link headers of more than "
+			    "%zu bytes",
+			    sizeof(reply->link) - 1);
 	}
 	return ERR_OK;
 }
@@ -263,8 +267,8 @@ take_head(struct run *run)
 
 	run->reply.status = status_of(run);
 	curl_easy_getinfo(run->easy, CURLINFO_CONTENT_TYPE, &type);
-	snprintf(run->reply.content_type, sizeof(run->reply.content_type),
-	    "%s", type != NULL ? type : "");
+	snprintf(run->reply.content_type, sizeof(run->reply.content_type), "%s",
+	    type != NULL ? type : "");
 	return take_link(run);
 }
 

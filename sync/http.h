@@ -19,25 +19,25 @@ void http_free(struct http *);
 typedef enum err http_sink(void *arg, const char *bytes, size_t len);
 
 struct http_request {
-	const char *method;		/* "GET", "POST" */
+	const char *method; /* "GET", "POST" */
 	const char *url;
-	const char *const *headers;	/* "Name: value"..., NULL; or NULL */
-	const char *body;		/* of a POST, or NULL */
+	const char *const *headers; /* "Name: value"..., NULL; or NULL */
+	const char *body;	    /* of a POST, or NULL */
 	size_t body_len;
-	const char *auth_file;		/* netrc(5) form, or NULL */
-	const char *ca_file;		/* or NULL: the system's */
-	int64_t stall_ms;	/* no byte for so long, to a second, ends it */
-	int64_t total_ms;		/* 0: no limit on the whole */
-	size_t max_body;		/* more is ERR_PEER */
-	http_sink *sink;		/* or NULL: into reply->body */
+	const char *auth_file; /* netrc(5) form, or NULL */
+	const char *ca_file;   /* or NULL: the system's */
+	int64_t stall_ms;      /* no byte for so long, to a second, ends it */
+	int64_t total_ms;      /* 0: no limit on the whole */
+	size_t max_body;       /* more is ERR_PEER */
+	http_sink *sink;       /* or NULL: into reply->body */
 	void *sink_arg;
 };
 
 struct http_reply {
 	unsigned status;
 	char content_type[128];
-	char link[2048];	/* the Link headers as one list, or "" */
-	struct buf body;	/* the caller's to free; of any status */
+	char link[2048]; /* the Link headers as one list, or "" */
+	struct buf body; /* the caller's to free; of any status */
 };
 
 /*

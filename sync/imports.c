@@ -50,8 +50,8 @@ read_progress(struct table_txn *txn, void *arg)
 {
 	struct progress *progress = arg;
 
-	return import_get(txn, progress->side->route,
-	    progress->side->upstream, &progress->import);
+	return import_get(txn, progress->side->route, progress->side->upstream,
+	    &progress->import);
 }
 
 /* Seconds until the next import of this side is due. */
@@ -86,9 +86,11 @@ import_if_due(const struct side *side, struct http *http)
 		log_msg(LOG_WARNING, "%s: import from %s: %s",
 		    side->route->name, side->upstream->name, err_text());
 	else if (import.conflicts > 0)
-		log_msg(LOG_WARNING, "%s: import from %s: %llu names, %llu of "
-		    "them placed on the other side", side->route->name,
-		    side->upstream->name, (unsigned long long)import.names,
+		log_msg(LOG_WARNING,
+		    "%s: import from %s: %llu names, %llu of "
+		    "them placed on the other side",
+		    side->route->name, side->upstream->name,
+		    (unsigned long long)import.names,
 		    (unsigned long long)import.conflicts);
 	return err;
 }
@@ -105,8 +107,8 @@ import_for_ever(void *arg)
 
 		if (import_if_due(side, http) != ERR_OK) {
 			sleep_s(retry_s);
-			retry_s = retry_s * 2 < MAX_RETRY_S ? retry_s * 2 :
-			    MAX_RETRY_S;
+			retry_s = retry_s * 2 < MAX_RETRY_S ? retry_s * 2
+							    : MAX_RETRY_S;
 			continue;
 		}
 		retry_s = RETRY_S;
@@ -131,11 +133,11 @@ import_once(void *arg)
 /* A pass over the provisional placements that expired. */
 struct pass {
 	const struct conf *conf;
-	int64_t lost_ms[MAX_UPSTREAMS];	/* as in conf: on what failed there */
+	int64_t lost_ms[MAX_UPSTREAMS]; /* as in conf: on what failed there */
 	bool ended;
 	/* whose side is to be asked; NULL: none in this batch */
 	const struct route *route;
-	const struct upstream *side;	/* NULL: no more in conf */
+	const struct upstream *side; /* NULL: no more in conf */
 	char name[NAME_SIZE];
 };
 
@@ -158,8 +160,9 @@ find_side(struct table_txn *txn, struct pass *pass, const char *route_name)
 	if (err != ERR_OK)
 		return err;
 	pass->side = conf_upstream(pass->conf, placement.upstream);
-	if (pass->side == NULL || pass->lost_ms[pass->side -
-	    pass->conf->upstreams] < pass->conf->sync.stall_ms)
+	if (pass->side == NULL ||
+	    pass->lost_ms[pass->side - pass->conf->upstreams] <
+		pass->conf->sync.stall_ms)
 		pass->route = route;
 	return ERR_OK;
 }
@@ -226,8 +229,7 @@ settle_all(const struct conf *conf, struct table *table, struct http *http)
 			err = settle_one(&pass, table, http);
 	}
 	if (err != ERR_OK)
-		log_gated(&gate, LOG_ERR, "expired placements: %s",
-		    err_text());
+		log_gated(&gate, LOG_ERR, "expired placements: %s", err_text());
 }
 
 static void *
@@ -250,20 +252,20 @@ start_side(const struct conf *conf, struct table *table,
 {
 	struct side *side = mem_zalloc(sizeof(*side));
 
-	*side = (struct side){ .conf = conf, .table = table, .route = route,
-	    .upstream = upstream };
+	*side = (struct side){ .conf = conf,
+		.table = table,
+		.route = route,
+		.upstream = upstream };
 	if (pthread_create(&side->thread, NULL, run, side) == 0)
 		return side;
-	log_msg(LOG_ERR, "%s: no thread to import its catalogues",
-	    route->name);
+	log_msg(LOG_ERR, "%s: no thread to import its catalogues", route->name);
 	free(side);
 	return NULL;
 }
 
 /* Two threads of run for each route that migrates; ended by NULL. */
 static struct side **
-start_sides(const struct conf *conf, struct table *table,
-    void *(*run)(void *))
+start_sides(const struct conf *conf, struct table *table, void *(*run)(void *))
 {
 	struct side **all = mem_array(conf->n_routes * 2 + 1, sizeof(*all));
 	size_t n = 0;
@@ -274,10 +276,10 @@ start_sides(const struct conf *conf, struct table *table,
 		if (route->kind != ROUTE_REGISTRY || route->to == NULL)
 			continue;
 		if ((all[n] = start_side(conf, table, route, route->primary,
-		    run)) != NULL)
+			 run)) != NULL)
 			n++;
-		if ((all[n] = start_side(conf, table, route, route->to,
-		    run)) != NULL)
+		if ((all[n] = start_side(conf, table, route, route->to, run)) !=
+		    NULL)
 			n++;
 	}
 	return all;
@@ -291,8 +293,9 @@ imports_start(const struct conf *conf, struct table *table)
 
 	for (size_t i = 0; all[i] != NULL; i++)
 		pthread_detach(all[i]->thread);
-	if (all[0] != NULL && (settler = start_side(conf, table,
-	    all[0]->route, all[0]->upstream, settle_for_ever)) != NULL)
+	if (all[0] != NULL &&
+	    (settler = start_side(conf, table, all[0]->route, all[0]->upstream,
+		 settle_for_ever)) != NULL)
 		pthread_detach(settler->thread);
 	free(all);
 	return ERR_OK;

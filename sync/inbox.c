@@ -42,8 +42,7 @@ ring_put(struct ring *ring, const struct feed_line *line)
 
 	pthread_mutex_lock(&ring->lock);
 	if ((fits = ring->n < MAX_FEED_LINES))
-		ring->lines[(ring->first + ring->n++) % MAX_FEED_LINES] =
-		    *line;
+		ring->lines[(ring->first + ring->n++) % MAX_FEED_LINES] = *line;
 	pthread_cond_signal(&ring->more);
 	pthread_mutex_unlock(&ring->lock);
 	return fits;
@@ -93,10 +92,10 @@ drain_feed(void *arg)
 			continue;
 		if (feed_parse(text, &line) != ERR_OK)
 			log_gated(&no_line, LOG_WARNING, "feed: %s: \"%s\"",
-			    err_text(), log_escape(shown, sizeof(shown),
-			    text));
+			    err_text(), log_escape(shown, sizeof(shown), text));
 		else if (!ring_put(&post->ring, &line))
-			log_gated(&no_room, LOG_WARNING, "feed: lines are "
+			log_gated(&no_room, LOG_WARNING,
+			    "feed: lines are "
 			    "lost: the table is slower than the web server");
 	}
 	return NULL;
@@ -126,8 +125,8 @@ attend(struct inbox *inbox, const struct route *route, const char *name)
 	if (err == ERR_OK)
 		lanes_put(inbox->lanes, route, name, QUEUE_URGENT);
 	else if (err == ERR_ABSENT)
-		(void)look_put(inbox->looks[route - inbox->conf->routes],
-		    route, name);
+		(void)look_put(inbox->looks[route - inbox->conf->routes], route,
+		    name);
 }
 
 static void *

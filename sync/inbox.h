@@ -18,7 +18,7 @@ struct inbox {
 	const struct conf *conf;
 	struct table *table;
 	struct lanes *lanes;
-	struct look *const *looks;	/* by index of a git route */
+	struct look *const *looks; /* by index of a git route */
 	/* called when a datagram says no more than that something changed */
 	void (*kick)(void *arg);
 	void *kick_arg;

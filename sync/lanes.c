@@ -16,22 +16,25 @@
 
 /* Rows handled in one transaction, so that nobody waits long for the table. */
 #define BATCH 500
+/* Reasons of failures are noted no more often than this, in one lane. */
+#define NOTE_MS 100
 
 struct lane {
 	struct lanes *all;
 	size_t index;
 	const struct route *route;
 	const struct upstream *replica;
-	char full_at[NAME_SIZE];	/* the last refill's last name, or "" */
+	char full_at[NAME_SIZE]; /* the last refill's last name, or "" */
 	struct log_gate gate;
+	_Atomic int64_t next_note_ms; /* clock_boot_ms() */
 };
 
 /* How far the sweep of one route is. */
 struct sweep {
 	const struct route *route;
-	char name[NAME_SIZE];	/* last one put, "" at the start */
-	char next[NAME_SIZE];	/* found by the transaction under way */
-	int64_t owed_ms;	/* of sweep_ms for each row */
+	char name[NAME_SIZE]; /* last one put, "" at the start */
+	char next[NAME_SIZE]; /* found by the transaction under way */
+	int64_t owed_ms;      /* of sweep_ms for each row */
 };
 
 struct lanes {
@@ -64,8 +67,9 @@ lanes_new(const struct conf *conf, struct table *table)
 			all->lanes = mem_more(all->lanes, all->n,
 			    sizeof(*all->lanes));
 			all->lanes[all->n] = (struct lane){ .all = all,
-			    .index = all->n, .route = route,
-			    .replica = route->replicas[j] };
+				.index = all->n,
+				.route = route,
+				.replica = route->replicas[j] };
 			all->n++;
 		}
 	}
@@ -99,11 +103,11 @@ lanes_put(struct lanes *all, const struct route *route, const char *name,
  */
 struct walk {
 	struct lane *lane;
-	char from[NAME_SIZE];	/* the batch begins behind it */
-	char name[NAME_SIZE];	/* last one done */
-	struct epochs epochs;	/* the ones the walk is for */
+	char from[NAME_SIZE]; /* the batch begins behind it */
+	char name[NAME_SIZE]; /* last one done */
+	struct epochs epochs; /* the ones the walk is for */
 	bool ended;
-	bool any;		/* one was put into the index */
+	bool any; /* one was put into the index */
 	bool retry, full;
 };
 
@@ -132,8 +136,7 @@ requeue_row(struct table_txn *txn, struct walk *walk)
 	enum err err;
 
 	err = row_get(txn, lane->route, walk->name, &row);
-	if (err != ERR_OK ||
-	    row_is_current(&row, lane->replica, &walk->epochs))
+	if (err != ERR_OK || row_is_current(&row, lane->replica, &walk->epochs))
 		return err;
 	walk->any = true;
 	return lag_put(txn, lane->route, walk->name, lane->replica);
@@ -201,7 +204,7 @@ refill_batch(struct table_txn *txn, void *arg)
 		if (err != ERR_OK)
 			break;
 		if (queue_put(lane->all->queue, lane->index, lag.name,
-		    walk->retry ? QUEUE_URGENT : QUEUE_LAGS))
+			walk->retry ? QUEUE_URGENT : QUEUE_LAGS))
 			strcpy(walk->name, lag.name);
 		else
 			walk->full = walk->ended = true;
@@ -270,13 +273,12 @@ lanes_sweep(struct lanes *all)
 		/* of all routes: one of several is swept faster than need be */
 		sweep->owed_ms += (int64_t)rows * 1000;
 		for (; sweep->owed_ms >= row_ms && err == ERR_OK;
-		    sweep->owed_ms -= row_ms) {
+		     sweep->owed_ms -= row_ms) {
 			err = table_read(all->table, sweep_one, sweep);
 			if (err != ERR_OK)
 				break;
 			strcpy(sweep->name, sweep->next);
-			lanes_put(all, sweep->route, sweep->name,
-			    QUEUE_VERIFY);
+			lanes_put(all, sweep->route, sweep->name, QUEUE_VERIFY);
 		}
 		if (err == ERR_ABSENT) {
 			sweep->owed_ms = 0;
@@ -320,12 +322,19 @@ note_failure(struct table_txn *txn, void *arg)
 	    failure->lane->replica, failure->why);
 }
 
-/* For status: it rests now, and is lagging for that reason. */
+/*
+ * For status: it rests now, and lags for that reason.  Where all fail, not
+ * each failure is worth a durable write: it is noted when it comes again.
+ */
 static void
 note_why(struct lane *lane, const char *name)
 {
 	struct failure failure = { .lane = lane, .name = name };
+	int64_t now_ms = clock_boot_ms();
 
+	if (now_ms < lane->next_note_ms)
+		return;
+	lane->next_note_ms = now_ms + NOTE_MS;
 	log_escape(failure.why, sizeof(failure.why), err_text());
 	/* the table's own failure is logged by the next tick */
 	(void)!table_write(lane->all->table, note_failure, &failure);
@@ -427,10 +436,12 @@ lanes_start(struct lanes *all)
 	all->threads = mem_array(all->n * each, sizeof(*all->threads));
 	for (size_t i = 0; i < all->n * each; i++) {
 		if (pthread_create(&all->threads[i], NULL, work,
-		    &all->lanes[i / each]) != 0) {
+			&all->lanes[i / each]) != 0) {
 			/* fewer workers do the same work */
-			log_msg(LOG_WARNING, "only %zu workers: no more "
-			    "threads", i);
+			log_msg(LOG_WARNING,
+			    "only %zu workers: no more "
+			    "threads",
+			    i);
 			break;
 		}
 		all->n_threads++;

@@ -25,12 +25,12 @@ struct look {
 	pthread_mutex_t lock;
 	pthread_cond_t more;
 	bool closed;
-	int64_t next_ms;		/* no look before; clock_boot_ms() */
-	struct wanted wanted[MAX_LOOKS];	/* a ring */
+	int64_t next_ms;		 /* no look before; clock_boot_ms() */
+	struct wanted wanted[MAX_LOOKS]; /* a ring */
 	size_t first, n;
 	struct {
 		uint64_t hash;
-		int64_t until_ms;	/* clock_boot_ms() */
+		int64_t until_ms; /* clock_boot_ms() */
 	} noes[NOES];
 };
 
@@ -69,8 +69,7 @@ hash_of(const struct route *route, const char *name)
 }
 
 static bool
-is_waiting(const struct look *look, const struct route *route,
-    const char *name)
+is_waiting(const struct look *look, const struct route *route, const char *name)
 {
 	for (size_t i = 0; i < look->n; i++) {
 		const struct wanted *wanted =
@@ -90,8 +89,9 @@ look_put(struct look *look, const struct route *route, const char *name)
 	bool taken = false;
 
 	pthread_mutex_lock(&look->lock);
-	if (look->n < MAX_LOOKS && !(look->noes[hash % NOES].hash == hash &&
-	    look->noes[hash % NOES].until_ms > now_ms) &&
+	if (look->n < MAX_LOOKS &&
+	    !(look->noes[hash % NOES].hash == hash &&
+		look->noes[hash % NOES].until_ms > now_ms) &&
 	    !is_waiting(look, route, name)) {
 		look->wanted[(look->first + look->n++) % MAX_LOOKS] =
 		    (struct wanted){ route, mem_dup(name) };

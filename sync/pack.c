@@ -164,7 +164,7 @@ key_of(const char *first, ...)
 	key.len = 0;
 	va_start(ap, first);
 	for (const char *word = first; word != NULL;
-	    word = va_arg(ap, const char *)) {
+	     word = va_arg(ap, const char *)) {
 		assert(n < MAX_KEY_WORDS);
 		words[n++] = word;
 	}

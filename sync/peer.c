@@ -11,16 +11,16 @@
 
 /* The first words of the keys in TABLE_PEERS that are read and written here. */
 #define KEY_EPOCH "epoch"	/* route, replica or "" */
-#define KEY_REQUEUED "requeued"	/* route, replica */
+#define KEY_REQUEUED "requeued" /* route, replica */
 #define KEY_PEER "peer"		/* upstream */
 
 /* An epoch, and the fingerprint of what it stands for. */
 struct note {
 	uint64_t epoch;
-	bool noted;		/* is there a fingerprint? */
+	bool noted; /* is there a fingerprint? */
 	uint64_t fingerprint;
 	char route[WORD_SIZE];
-	char replica[WORD_SIZE];	/* "" of the route itself */
+	char replica[WORD_SIZE]; /* "" of the route itself */
 };
 
 static enum err
@@ -133,8 +133,10 @@ agree(struct table_txn *txn, const struct route *route, const char *replica,
 	enum err err = note_get(txn, route->name, replica, &note);
 
 	if (err == ERR_OK && note.noted && note.fingerprint != fingerprint)
-		return err_set(ERR_BUSY, "route %s: the table follows another "
-		    "configuration; reload this one", route->name);
+		return err_set(ERR_BUSY,
+		    "route %s: the table follows another "
+		    "configuration; reload this one",
+		    route->name);
 	return err;
 }
 
@@ -145,7 +147,8 @@ epochs_agree(struct table_txn *txn, const struct route *route,
 	enum err err = agree(txn, route, "", route_fingerprint(route));
 
 	return err == ERR_OK ? agree(txn, route, replica->name,
-	    replica_fingerprint(route, replica)) : err;
+				   replica_fingerprint(route, replica))
+			     : err;
 }
 
 static bool
@@ -156,8 +159,8 @@ in_force(const struct conf *conf, const struct note *note)
 
 	if (route == NULL || route->kind != ROUTE_GIT)
 		return false;
-	return note->replica[0] == '\0' || (replica != NULL &&
-	    conf_is_replica(route, replica, NULL));
+	return note->replica[0] == '\0' ||
+	    (replica != NULL && conf_is_replica(route, replica, NULL));
 }
 
 /*
@@ -172,8 +175,8 @@ forget_absent(struct table_txn *txn, const struct conf *conf)
 	struct note note;
 	enum err err;
 
-	while ((err = key_next(txn, TABLE_PEERS, &all, &at, &value)) ==
-	    ERR_OK) {
+	while (
+	    (err = key_next(txn, TABLE_PEERS, &all, &at, &value)) == ERR_OK) {
 		if ((err = note_read(value, &note)) != ERR_OK)
 			return err;
 		at = key_of(KEY_EPOCH, note.route, note.replica, NULL);
@@ -187,8 +190,7 @@ forget_absent(struct table_txn *txn, const struct conf *conf)
 }
 
 static enum err
-adopt_route(struct table_txn *txn, const struct route *route,
-    unsigned *changed)
+adopt_route(struct table_txn *txn, const struct route *route, unsigned *changed)
 {
 	enum err err;
 
@@ -201,8 +203,7 @@ adopt_route(struct table_txn *txn, const struct route *route,
 }
 
 enum err
-epochs_adopt(struct table_txn *txn, const struct conf *conf,
-    unsigned *changed)
+epochs_adopt(struct table_txn *txn, const struct conf *conf, unsigned *changed)
 {
 	unsigned count = 0;
 	enum err err;
@@ -224,8 +225,7 @@ enum err
 epochs_requeued(struct table_txn *txn, const struct route *route,
     const struct upstream *replica, struct epochs *out)
 {
-	struct key key = key_of(KEY_REQUEUED, route->name, replica->name,
-	    NULL);
+	struct key key = key_of(KEY_REQUEUED, route->name, replica->name, NULL);
 	struct table_bytes value;
 	struct epochs epochs = { 0 };
 	struct unpack in;
@@ -249,8 +249,7 @@ enum err
 epochs_note_requeued(struct table_txn *txn, const struct route *route,
     const struct upstream *replica, const struct epochs *epochs)
 {
-	struct key key = key_of(KEY_REQUEUED, route->name, replica->name,
-	    NULL);
+	struct key key = key_of(KEY_REQUEUED, route->name, replica->name, NULL);
 	struct pack out = { 0 };
 
 	pack_u64(&out, epochs->route);

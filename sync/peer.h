@@ -47,16 +47,15 @@ MUST_USE enum err epochs_agree(struct table_txn *, const struct route *,
  */
 MUST_USE enum err epochs_requeued(struct table_txn *, const struct route *,
     const struct upstream *replica, struct epochs *out);
-MUST_USE enum err epochs_note_requeued(struct table_txn *,
-    const struct route *, const struct upstream *replica,
-    const struct epochs *);
+MUST_USE enum err epochs_note_requeued(struct table_txn *, const struct route *,
+    const struct upstream *replica, const struct epochs *);
 
 /* An upstream's health and drain, an absent one being up and not drained. */
 struct peer {
 	bool down;
 	bool drained;
-	int64_t since_s;	/* real time of the last change of down */
-	char why[256];		/* of down; printable */
+	int64_t since_s; /* real time of the last change of down */
+	char why[256];	 /* of down; printable */
 };
 MUST_USE enum err peer_get(struct table_txn *, const char *upstream,
     struct peer *out);

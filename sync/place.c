@@ -108,12 +108,12 @@ change(struct table_txn *txn, const struct route *route, const char *name,
 
 	if (old != NULL && old->state == PLACE_PROVISIONAL)
 		err = index_del(txn, route, name, old);
-	if (err == ERR_OK && new != NULL && new->state == PLACE_PROVISIONAL)
+	if (err == ERR_OK && new != NULL &&new->state == PLACE_PROVISIONAL)
 		err = index_put(txn, route, name, new);
 	if (err != ERR_OK)
 		return err;
-	return new != NULL ? placement_write(txn, route, name, new) :
-	    table_del(txn, TABLE_PLACEMENTS, key_bytes(&key));
+	return new != NULL ? placement_write(txn, route, name, new)
+			   : table_del(txn, TABLE_PLACEMENTS, key_bytes(&key));
 }
 
 enum err
@@ -140,8 +140,10 @@ insert(struct table_txn *txn, const struct route *route, const char *name,
 	place->made_s = clock_real_s();
 	place->expires_s = place->made_s + route->provisional_s;
 	err = change(txn, route, name, NULL, place);
-	return err != ERR_OK ? err : token_put(txn, token,
-	    manifest ? TOKEN_MANIFEST : TOKEN_PLACE, route->name, name);
+	return err != ERR_OK
+	    ? err
+	    : token_put(txn, token, manifest ? TOKEN_MANIFEST : TOKEN_PLACE,
+		  route->name, name);
 }
 
 /* Another write, under the same token or another, while it is not final. */
@@ -170,9 +172,9 @@ join(struct table_txn *txn, const struct route *route, const char *name,
 }
 
 enum err
-place_write(struct table_txn *txn, const struct route *route,
-    const char *name, const char *wanted, const char *reason,
-    const char *token, bool manifest, struct placement *out)
+place_write(struct table_txn *txn, const struct route *route, const char *name,
+    const char *wanted, const char *reason, const char *token, bool manifest,
+    struct placement *out)
 {
 	struct placement place = { .made_s = 0 };
 	enum err err = place_get(txn, route, name, &place);
@@ -203,8 +205,8 @@ make_final(struct table_txn *txn, const struct route *route, const char *name,
 }
 
 enum err
-place_settle(struct table_txn *txn, const struct route *route,
-    const char *name, const char *token, bool manifest, unsigned status)
+place_settle(struct table_txn *txn, const struct route *route, const char *name,
+    const char *token, bool manifest, unsigned status)
 {
 	bool refused = status == 401 || status == 403 || status == 404;
 	struct placement old, new;
@@ -244,8 +246,8 @@ put_final(struct table_txn *txn, const struct route *route, const char *name,
 }
 
 enum err
-place_import(struct table_txn *txn, const struct route *route,
-    const char *name, const char *upstream, bool *conflict)
+place_import(struct table_txn *txn, const struct route *route, const char *name,
+    const char *upstream, bool *conflict)
 {
 	struct placement old;
 	bool there, differs = false;
@@ -324,8 +326,8 @@ place_postpone(struct table_txn *txn, const struct route *route,
 }
 
 enum err
-place_next(struct table_txn *txn, const struct route *route,
-    const char *name, char *next, struct placement *out)
+place_next(struct table_txn *txn, const struct route *route, const char *name,
+    char *next, struct placement *out)
 {
 	struct key all = key_of(route->name, NULL);
 	struct key at = key_of(route->name, name, NULL);

@@ -11,17 +11,17 @@
 #include "sync/table.h"
 
 enum place_state {
-	PLACE_PROVISIONAL,	/* a write was let through; no manifest yet */
-	PLACE_MANIFEST,		/* a manifest PUT is under way */
+	PLACE_PROVISIONAL, /* a write was let through; no manifest yet */
+	PLACE_MANIFEST,	   /* a manifest PUT is under way */
 	PLACE_FINAL,
 };
 
 struct placement {
 	char upstream[WORD_SIZE];
-	char reason[WORD_SIZE];	/* the decision's, or "import", "admin" */
+	char reason[WORD_SIZE]; /* the decision's, or "import", "admin" */
 	enum place_state state;
 	bool shared;		/* more than one token wrote under it */
-	char token[TOKEN_SIZE];	/* that made this state; "": none, or several */
+	char token[TOKEN_SIZE]; /* that made this state; "": none, or several */
 	int64_t made_s;		/* real time */
 	int64_t expires_s;	/* real time; of a provisional one */
 };
@@ -39,8 +39,8 @@ MUST_USE enum err place_get(struct table_txn *, const struct route *,
  * PUTs cost one.
  */
 MUST_USE enum err place_write(struct table_txn *, const struct route *,
-    const char *name, const char *wanted, const char *reason,
-    const char *token, bool manifest, struct placement *out);
+    const char *name, const char *wanted, const char *reason, const char *token,
+    bool manifest, struct placement *out);
 
 /*
  * The feed's word on a token that place_write() noted: an HTTP status.  A
@@ -74,8 +74,8 @@ MUST_USE enum err place_confirm(struct table_txn *, const struct route *,
 MUST_USE enum err place_next(struct table_txn *, const struct route *,
     const char *name, char *next, struct placement *out);
 /* A provisional one that expired before now_s, of any route; ERR_ABSENT. */
-MUST_USE enum err place_expired(struct table_txn *, int64_t now_s,
-    char *route, char *name);
+MUST_USE enum err place_expired(struct table_txn *, int64_t now_s, char *route,
+    char *name);
 /*
  * Puts off the expiry of a provisional one (its side could not be asked);
  * anything else stays.  Of route only the name is looked at.
@@ -92,11 +92,11 @@ MUST_USE enum err place_orphan(struct table_txn *, const struct conf *,
 
 /* How far the import of one side's catalogue is. */
 struct import {
-	int64_t completed_s;	/* real time, the last complete one; 0: never */
-	int64_t started_s;	/* of the one under way; 0: none */
-	uint64_t names;		/* found by the one under way, or the last */
+	int64_t completed_s; /* real time, the last complete one; 0: never */
+	int64_t started_s;   /* of the one under way; 0: none */
+	uint64_t names;	     /* found by the one under way, or the last */
 	uint64_t conflicts;
-	char last[NAME_SIZE];	/* name on the last page read; "": the start */
+	char last[NAME_SIZE]; /* name on the last page read; "": the start */
 };
 /* All zero where there is none yet. */
 MUST_USE enum err import_get(struct table_txn *, const struct route *,

@@ -27,7 +27,7 @@ struct question {
 	struct http *http;
 	const struct conf *conf;
 	const struct upstream *upstream;
-	unsigned status;	/* of the last answer; 0: none came */
+	unsigned status; /* of the last answer; 0: none came */
 };
 
 /* gitprotocol-http(5); Git-Protocol: gitprotocol-v2(5), "HTTP Transport". */
@@ -47,14 +47,18 @@ static enum err
 refused(const char *url, const struct upstream *upstream, unsigned status)
 {
 	if (status == 404 || status == 410)
-		return err_set(ERR_ABSENT, "%s: HTTP %u: there is no such "
-		    "repository", url, status);
+		return err_set(ERR_ABSENT,
+		    "%s: HTTP %u: there is no such "
+		    "repository",
+		    url, status);
 	if (status == 401 || status == 403)
-		return err_set(ERR_PEER, "%s: HTTP %u: give upstream %s an "
-		    "auth_file whose user may read it", url, status,
-		    upstream->name);
+		return err_set(ERR_PEER,
+		    "%s: HTTP %u: give upstream %s an "
+		    "auth_file whose user may read it",
+		    url, status, upstream->name);
 	if (status / 100 == 3)
-		return err_set(ERR_PEER, "%s: HTTP %u: redirects are not "
+		return err_set(ERR_PEER,
+		    "%s: HTTP %u: redirects are not "
 		    "followed; set the url of upstream %s to where it went",
 		    url, status, upstream->name);
 	return err_set(ERR_PEER, "%s: HTTP %u", url, status);
@@ -121,7 +125,8 @@ ask_advert(struct question *question, struct http_request *request,
 	if (err != ERR_OK)
 		return err;
 	if (!is_type(&reply, type))
-		return err_set(ERR_PEER, "%s: its type is not %s: is it a "
+		return err_set(ERR_PEER,
+		    "%s: its type is not %s: is it a "
 		    "git server that speaks the smart protocol?",
 		    request->url, type);
 	return ERR_OK;
@@ -134,7 +139,8 @@ ask_info_refs(struct question *question, const char *repo, struct refs *refs,
 {
 	char *url = mem_fmt("%s/info/refs?service=git-upload-pack", repo);
 	struct advert *advert = advert_new(ADVERT_INFO_REFS, refs);
-	struct http_request request = { .method = "GET", .url = url,
+	struct http_request request = { .method = "GET",
+		.url = url,
 		.headers = advert_headers };
 	enum err err;
 
@@ -154,7 +160,8 @@ ask_ls_refs(struct question *question, const char *repo, struct refs *refs,
 	char *url = mem_fmt("%s/git-upload-pack", repo);
 	struct advert *advert = advert_new(ADVERT_LS_REFS, refs);
 	struct buf body = { 0 };
-	struct http_request request = { .method = "POST", .url = url,
+	struct http_request request = { .method = "POST",
+		.url = url,
 		.headers = ls_refs_headers };
 	enum err err;
 
@@ -281,8 +288,10 @@ offers_at(struct question *question, const struct route *route,
 		err = read_offers(question, repo, &out->offers);
 	}
 	if (err == ERR_ABSENT)
-		err = err_set(ERR_PEER, "%s: its endpoint has this repository, "
-		    "its url has not: do both show the same directory?", repo);
+		err = err_set(ERR_PEER,
+		    "%s: its endpoint has this repository, "
+		    "its url has not: do both show the same directory?",
+		    repo);
 	if (err == ERR_OK)
 		out->has_offers = true;
 	free(repo);
@@ -294,16 +303,18 @@ probe_endpoint_url(const struct upstream *upstream, const char *name,
     const char *sha, const char *tail, struct buf *out)
 {
 	const char *slash = strrchr(name, '/');
-	char *project = slash != NULL
-	    ? mem_dup_n(name, (size_t)(slash - name)) : mem_dup("-");
+	char *project = slash != NULL ? mem_dup_n(name, (size_t)(slash - name))
+				      : mem_dup("-");
 	char *template = mem_fmt("/projects/{project}/repos/{repo}/%s", tail);
 	const struct name_values values = { .project = project,
-		.repo = slash != NULL ? slash + 1 : name, .sha = sha };
+		.repo = slash != NULL ? slash + 1 : name,
+		.sha = sha };
 	enum err err;
 
 	buf_puts(out, upstream->endpoint);
 	if (slash != NULL && strcmp(project, "-") == 0)
-		err = err_set(ERR_PEER, "a project \"-\" cannot be asked for "
+		err = err_set(ERR_PEER,
+		    "a project \"-\" cannot be asked for "
 		    "at an endpoint, where it means none");
 	else
 		err = name_fill(template, &values, true, out);
@@ -376,8 +387,10 @@ probe_has_commit(struct http *http, const struct conf *conf,
 	else if (len == 5 && strncmp(text, "false", len) == 0)
 		*has = false;
 	else
-		err = err_set(ERR_PEER, "%s: has-commit answers neither "
-		    "\"true\" nor \"false\"", upstream->endpoint);
+		err = err_set(ERR_PEER,
+		    "%s: has-commit answers neither "
+		    "\"true\" nor \"false\"",
+		    upstream->endpoint);
 	buf_free(&reply.body);
 	return err;
 }
@@ -388,7 +401,8 @@ probe_tags(struct http *http, const struct conf *conf,
 {
 	const struct question question = { http, conf, upstream, 0 };
 	char *url = mem_fmt("%s/v2/%s/tags/list?n=1", upstream->url, name);
-	struct http_request request = { .method = "GET", .url = url,
+	struct http_request request = { .method = "GET",
+		.url = url,
 		.max_body = MAX_TAGS_BODY };
 	struct http_reply reply = { 0 };
 	enum err err;
@@ -423,16 +437,21 @@ probe_alive(struct http *http, const struct conf *conf,
 	bool at_endpoint = route->kind == ROUTE_GIT &&
 	    route->converge == CONVERGE_ENDPOINT;
 	char *url = at_endpoint ? mem_fmt("%s/", upstream->endpoint)
-	    : mem_fmt("%s%s", upstream->url, route->prefix);
+				: mem_fmt("%s%s", upstream->url, route->prefix);
 	int64_t limit_ms = conf->sync.stall_ms < MAX_ALIVE_MS
-	    ? conf->sync.stall_ms : MAX_ALIVE_MS;
+	    ? conf->sync.stall_ms
+	    : MAX_ALIVE_MS;
 	size_t seen = 0;
 	struct http_reply reply = { 0 };
-	struct http_request request = { .method = "GET", .url = url,
+	struct http_request request = { .method = "GET",
+		.url = url,
 		.auth_file = upstream->auth_file,
-		.ca_file = upstream->ca_file, .stall_ms = limit_ms,
-		.total_ms = limit_ms, .max_body = MAX_ADVERT_BODY,
-		.sink = see_life, .sink_arg = &seen };
+		.ca_file = upstream->ca_file,
+		.stall_ms = limit_ms,
+		.total_ms = limit_ms,
+		.max_body = MAX_ADVERT_BODY,
+		.sink = see_life,
+		.sink_arg = &seen };
 	enum err err = http_run(http, &request, &reply);
 
 	if (err == ERR_LIMIT)

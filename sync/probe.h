@@ -11,7 +11,7 @@
 
 struct probe_refs {
 	struct refs_digest refs;
-	unsigned offers;	/* of upload-pack, as bits (advert.h) */
+	unsigned offers; /* of upload-pack, as bits (advert.h) */
 	bool has_offers;
 	/* HTTP status that decided, set on failure too; 0: no whole answer */
 	unsigned status;
@@ -44,8 +44,8 @@ MUST_USE enum err probe_endpoint(struct http *, const struct conf *,
  * where there is none.  In tail, {sha} may stand.  ERR_PEER for a name whose
  * project is "-".
  */
-MUST_USE enum err probe_endpoint_url(const struct upstream *,
-    const char *name, const char *sha, const char *tail, struct buf *out);
+MUST_USE enum err probe_endpoint_url(const struct upstream *, const char *name,
+    const char *sha, const char *tail, struct buf *out);
 
 /*
  * The seed's has-commit, at an endpoint.  ERR_ABSENT: there is no such

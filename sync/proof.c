@@ -30,12 +30,12 @@ struct comparison {
 	const char *name;
 
 	bool fenced;
-	bool marked;		/* the replica's mark counts at present */
+	bool marked; /* the replica's mark counts at present */
 	uint64_t generation;
 	struct epochs epochs;
 	char sha[65];
 
-	bool current;		/* the mark made of it counts */
+	bool current; /* the mark made of it counts */
 };
 
 /* All of it from one snapshot. */
@@ -116,7 +116,7 @@ look(const struct comparison *comparison, probe_function *probe,
 {
 	enum err err;
 
-	for (int looks = 1; ; looks++) {
+	for (int looks = 1;; looks++) {
 		memset(out, 0, sizeof(*out));
 		err = probe(comparison->http, comparison->conf,
 		    comparison->route, upstream, comparison->name, out);
@@ -154,8 +154,10 @@ believe_refusal(struct comparison *comparison, unsigned status,
 		return err_set(ERR_PEER, "primary %s: %s",
 		    comparison->route->primary->name, why);
 	result->outcome = PROOF_GONE;
-	snprintf(result->note, sizeof(result->note), "the primary has no such "
-	    "repository (status %u)", status);
+	snprintf(result->note, sizeof(result->note),
+	    "the primary has no such "
+	    "repository (status %u)",
+	    status);
 	return ERR_OK;
 }
 
@@ -166,8 +168,8 @@ believe_refusal(struct comparison *comparison, unsigned status,
 static bool
 is_refusal(unsigned status)
 {
-	return status != 0 && status != 200 && status != 408 &&
-	    status != 429 && status < 500;
+	return status != 0 && status != 200 && status != 408 && status != 429 &&
+	    status < 500;
 }
 
 /* *refusal: the status other than 200 that the primary insists on, or 0. */
@@ -178,9 +180,9 @@ look_at_primary(const struct comparison *comparison, struct probe_refs *out,
 	enum err err;
 
 	*refusal = 0;
-	for (int refusals = 0; ; pause_between_looks()) {
-		err = look(comparison, probe_advert,
-		    comparison->route->primary, out);
+	for (int refusals = 0;; pause_between_looks()) {
+		err = look(comparison, probe_advert, comparison->route->primary,
+		    out);
 		if (err == ERR_OK || !is_refusal(out->status))
 			return err;
 		if (++refusals == MAX_REFUSALS) {
@@ -222,12 +224,14 @@ say_what_to_set(unsigned missing, char *note, size_t size)
 	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
 		if (strcmp(settings[i].capability, capability) != 0)
 			continue;
-		snprintf(note, size, "its upload-pack lacks %s, which the "
+		snprintf(note, size,
+		    "its upload-pack lacks %s, which the "
 		    "primary's offers: set there, by git config, %s",
 		    capability, settings[i].setting);
 		return;
 	}
-	snprintf(note, size, "its upload-pack lacks %s, which the primary's "
+	snprintf(note, size,
+	    "its upload-pack lacks %s, which the primary's "
 	    "offers: a git as new as the primary's is needed there",
 	    capability);
 }
@@ -263,8 +267,9 @@ judge(const struct probe_refs *primary, const struct probe_refs *replica,
 static enum err
 compare_refs(struct comparison *comparison, struct proof_result *result)
 {
-	probe_function *probe = comparison->route->converge ==
-	    CONVERGE_ENDPOINT ? probe_endpoint : probe_advert;
+	probe_function *probe = comparison->route->converge == CONVERGE_ENDPOINT
+	    ? probe_endpoint
+	    : probe_advert;
 	struct probe_refs primary, replica;
 	unsigned refusal;
 	enum err err;
@@ -305,7 +310,8 @@ compare_commit(struct comparison *comparison, struct proof_result *result)
 
 	if (comparison->sha[0] == '\0') {
 		result->outcome = PROOF_UNREPORTED;
-		snprintf(result->note, sizeof(result->note), "no commit was "
+		snprintf(result->note, sizeof(result->note),
+		    "no commit was "
 		    "reported yet that it could be asked for");
 		return ERR_OK;
 	}
@@ -316,7 +322,8 @@ compare_commit(struct comparison *comparison, struct proof_result *result)
 	if (err != ERR_OK)
 		return err_prefix(ERR_PEER, "primary %s", primary->name);
 	if (!has) {
-		snprintf(result->note, sizeof(result->note), "the primary has "
+		snprintf(result->note, sizeof(result->note),
+		    "the primary has "
 		    "no commit %s, so that it is not required",
 		    comparison->sha);
 		return ERR_OK;
@@ -348,9 +355,9 @@ conclude(struct comparison *comparison, struct proof_result *result)
 			result->outcome = PROOF_SUPERSEDED;
 		return err;
 	case PROOF_UNVERIFIED:
-		return comparison->marked ?
-		    table_write(comparison->table, void_one, comparison) :
-		    ERR_OK;
+		return comparison->marked
+		    ? table_write(comparison->table, void_one, comparison)
+		    : ERR_OK;
 	default:
 		return ERR_OK;
 	}
@@ -358,11 +365,14 @@ conclude(struct comparison *comparison, struct proof_result *result)
 
 enum err
 proof_run(struct table *table, struct http *http, const struct conf *conf,
-    const struct route *route, const struct upstream *replica,
-    const char *name, struct proof_result *out)
+    const struct route *route, const struct upstream *replica, const char *name,
+    struct proof_result *out)
 {
-	struct comparison comparison = { .table = table, .http = http,
-		.conf = conf, .route = route, .replica = replica,
+	struct comparison comparison = { .table = table,
+		.http = http,
+		.conf = conf,
+		.route = route,
+		.replica = replica,
 		.name = name };
 	struct proof_result result = { .outcome = PROOF_FENCED };
 	enum err err;
@@ -373,9 +383,9 @@ proof_run(struct table *table, struct http *http, const struct conf *conf,
 		return err;
 	result.generation = comparison.generation;
 	if (!comparison.fenced) {
-		err = route->proof == PROOF_REFS ?
-		    compare_refs(&comparison, &result) :
-		    compare_commit(&comparison, &result);
+		err = route->proof == PROOF_REFS
+		    ? compare_refs(&comparison, &result)
+		    : compare_commit(&comparison, &result);
 		if (err == ERR_OK)
 			err = conclude(&comparison, &result);
 	}

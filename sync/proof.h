@@ -9,22 +9,22 @@
 #include "sync/table.h"
 
 enum proof_outcome {
-	PROOF_MARKED,		/* equal; the mark is set and current */
-	PROOF_SUPERSEDED,	/* equal, but it changed meanwhile */
-	PROOF_FENCED,		/* a fence is up: nothing to prove yet */
-	PROOF_UNREPORTED,	/* by commit, and no commit was reported yet */
-	PROOF_DIFFERS,		/* not equal: converge, and again */
-	PROOF_GONE,		/* not at the primary; all marks void */
-	PROOF_UNVERIFIED,	/* equal refs, but upload-pack offers less */
+	PROOF_MARKED,	  /* equal; the mark is set and current */
+	PROOF_SUPERSEDED, /* equal, but it changed meanwhile */
+	PROOF_FENCED,	  /* a fence is up: nothing to prove yet */
+	PROOF_UNREPORTED, /* by commit, and no commit was reported yet */
+	PROOF_DIFFERS,	  /* not equal: converge, and again */
+	PROOF_GONE,	  /* not at the primary; all marks void */
+	PROOF_UNVERIFIED, /* equal refs, but upload-pack offers less */
 };
 
 struct proof_result {
 	enum proof_outcome outcome;
 	struct refs_digest primary;
-	struct refs_digest replica;	/* digest "": no such repository */
-	uint64_t generation;		/* noted before comparing */
-	unsigned primary_status;	/* of PROOF_GONE */
-	char note[256];			/* for people, or "" */
+	struct refs_digest replica; /* digest "": no such repository */
+	uint64_t generation;	    /* noted before comparing */
+	unsigned primary_status;    /* of PROOF_GONE */
+	char note[256];		    /* for people, or "" */
 };
 
 /*
@@ -38,9 +38,8 @@ struct proof_result {
  * 5xx, is in trouble itself and voids none.  PROOF_DIFFERS and
  * PROOF_UNVERIFIED write nothing; see proof_unreported().
  */
-MUST_USE enum err proof_run(struct table *, struct http *,
-    const struct conf *, const struct route *,
-    const struct upstream *replica, const char *name,
+MUST_USE enum err proof_run(struct table *, struct http *, const struct conf *,
+    const struct route *, const struct upstream *replica, const char *name,
     struct proof_result *out);
 
 /*

@@ -27,7 +27,7 @@
 struct map {
 	char magic[sizeof(MAGIC)];
 	char boot_id[BOOT_ID_SIZE];
-	_Atomic int64_t beat_ms;	/* clock_boot_ms(); 0: none yet */
+	_Atomic int64_t beat_ms; /* clock_boot_ms(); 0: none yet */
 	/*
 	 * The low bit: in doubt.  The others count the raises and outlive
 	 * them, so that no number comes twice.
@@ -57,7 +57,7 @@ is_ours(int fd)
 	    (ssize_t)sizeof(magic) &&
 	    memcmp(magic, MAGIC, sizeof(magic)) == 0 &&
 	    pread(fd, boot_id, sizeof(boot_id),
-	    offsetof(struct map, boot_id)) == (ssize_t)sizeof(boot_id) &&
+		offsetof(struct map, boot_id)) == (ssize_t)sizeof(boot_id) &&
 	    memcmp(boot_id, ours, sizeof(ours)) == 0;
 }
 
@@ -141,14 +141,18 @@ open_only(const char *path, int *fd)
 	int found = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (found == -1 && errno == ENOENT)
-		return err_set(ERR_ABSENT, "%s: there is none; the daemon "
-		    "makes it", path);
+		return err_set(ERR_ABSENT,
+		    "%s: there is none; the daemon "
+		    "makes it",
+		    path);
 	if (found == -1)
 		return err_sys("%s", path);
 	if (!is_ours(found)) {
 		close(found);
-		return err_set(ERR_ABSENT, "%s: it is not of this boot; the "
-		    "daemon makes a new one", path);
+		return err_set(ERR_ABSENT,
+		    "%s: it is not of this boot; the "
+		    "daemon makes a new one",
+		    path);
 	}
 	*fd = found;
 	return ERR_OK;
@@ -163,8 +167,8 @@ pulse_open(const char *run_dir, bool may_create, struct pulse **out)
 	void *map;
 	int fd = -1;
 
-	err = may_create ? open_or_make(run_dir, path, &fd) :
-	    open_only(path, &fd);
+	err = may_create ? open_or_make(run_dir, path, &fd)
+			 : open_only(path, &fd);
 	if (err != ERR_OK)
 		goto out;
 	map = mmap(NULL, sizeof(struct map),

@@ -21,23 +21,23 @@
 enum state { URGENT, WAITING, RUNNING, RESTING };
 
 struct item {
-	TAILQ_ENTRY(item) link;		/* of the list that state says */
+	TAILQ_ENTRY(item) link; /* of the list that state says */
 	enum state state;
-	uint64_t turn;			/* when it came to wait */
-	bool again;			/* put while it was running */
-	bool verify;			/* put by QUEUE_VERIFY */
-	unsigned failures;		/* in a row */
-	int64_t until_ms;		/* clock_boot_ms(), of a resting one */
+	uint64_t turn;	   /* when it came to wait */
+	bool again;	   /* put while it was running */
+	bool verify;	   /* put by QUEUE_VERIFY */
+	unsigned failures; /* in a row */
+	int64_t until_ms;  /* clock_boot_ms(), of a resting one */
 	char *name;
 };
 TAILQ_HEAD(items, item);
 
 struct lane {
-	void *by_name;			/* tsearch(3) tree of struct item */
-	struct items urgent;		/* the last one first */
-	struct items waiting;		/* the first one first */
-	struct items resting[STEPS];	/* a ring, by until_ms */
-	int64_t step;			/* no rest ends before this one */
+	void *by_name;		     /* tsearch(3) tree of struct item */
+	struct items urgent;	     /* the last one first */
+	struct items waiting;	     /* the first one first */
+	struct items resting[STEPS]; /* a ring, by until_ms */
+	int64_t step;		     /* no rest ends before this one */
 	uint64_t puts, takes;
 	size_t size;
 	pthread_cond_t more;
@@ -159,8 +159,7 @@ wait_in_line(struct lane *lane, struct item *item, bool urgent)
 }
 
 bool
-queue_put(struct queue *queue, size_t i, const char *name,
-    enum queue_why why)
+queue_put(struct queue *queue, size_t i, const char *name, enum queue_why why)
 {
 	struct lane *lane = &queue->lanes[i];
 	bool urgent = why == QUEUE_URGENT;
@@ -265,8 +264,8 @@ queue_take(struct queue *queue, size_t i, char *name, bool *verify)
 	pthread_mutex_lock(&queue->lock);
 	while (!queue->closed) {
 		int64_t now_ms = clock_boot_ms();
-		int64_t next_ms = queue->draining ? now_ms :
-		    end_rests(lane, now_ms);
+		int64_t next_ms = queue->draining ? now_ms
+						  : end_rests(lane, now_ms);
 
 		if ((item = choose(lane)) != NULL || queue->draining)
 			break;
@@ -299,8 +298,7 @@ rest_ms(unsigned failures)
 }
 
 void
-queue_done(struct queue *queue, size_t i, const char *name,
-    enum queue_done how)
+queue_done(struct queue *queue, size_t i, const char *name, enum queue_done how)
 {
 	struct lane *lane = &queue->lanes[i];
 	struct item *item;

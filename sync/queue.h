@@ -27,22 +27,21 @@ struct queue *queue_new(size_t lanes);
 void queue_free(struct queue *);
 
 enum queue_why {
-	QUEUE_LAGS,	/* it lags: in its turn */
+	QUEUE_LAGS, /* it lags: in its turn */
 	/*
 	 * Somebody reads it, or it just changed: before all others, and even
 	 * if it is resting; but each second turn is that of the one that has
 	 * waited longest, so that no repository starves.
 	 */
 	QUEUE_URGENT,
-	QUEUE_VERIFY,	/* in its turn, and also if it does not lag */
+	QUEUE_VERIFY, /* in its turn, and also if it does not lag */
 };
 
 /*
  * name is to be looked at.  One that is running is looked at once more
  * afterwards.  Returns false where the lane is full.
  */
-bool queue_put(struct queue *, size_t lane, const char *name,
-    enum queue_why);
+bool queue_put(struct queue *, size_t lane, const char *name, enum queue_why);
 
 /*
  * The next name of a lane into name (of NAME_SIZE), which then is running;
@@ -53,12 +52,11 @@ bool queue_put(struct queue *, size_t lane, const char *name,
 bool queue_take(struct queue *, size_t lane, char *name, bool *verify);
 
 enum queue_done {
-	QUEUE_DONE,	/* it is forgotten */
-	QUEUE_AGAIN,	/* urgently */
-	QUEUE_FAILED,	/* rests, longer each time, with jitter */
+	QUEUE_DONE,   /* it is forgotten */
+	QUEUE_AGAIN,  /* urgently */
+	QUEUE_FAILED, /* rests, longer each time, with jitter */
 };
-void queue_done(struct queue *, size_t lane, const char *name,
-    enum queue_done);
+void queue_done(struct queue *, size_t lane, const char *name, enum queue_done);
 
 /* How many names wait, run or rest in a lane. */
 size_t queue_size(struct queue *, size_t lane);

@@ -14,16 +14,16 @@
 
 struct refs {
 	struct digest *digest;
-	bool ordered;		/* constant memory; else collected below */
-	bool unordered;		/* and then something came out of order */
+	bool ordered;	/* constant memory; else collected below */
+	bool unordered; /* and then something came out of order */
 	size_t count;
 	size_t oid_len;		/* 0: no oid seen yet */
-	char last[MAX_REF + 1];	/* name that was digested last */
+	char last[MAX_REF + 1]; /* name that was digested last */
 
 	bool has_head;
-	bool listed;		/* target was among the refs */
-	char head[OID_SIZE];	/* "" where unborn */
-	char target[MAX_REF + 1];	/* "" where detached */
+	bool listed;		  /* target was among the refs */
+	char head[OID_SIZE];	  /* "" where unborn */
+	char target[MAX_REF + 1]; /* "" where detached */
 
 	/* "OID SP REF NUL" of each, and where each starts */
 	struct buf text;
@@ -86,7 +86,8 @@ check_oid(struct refs *refs, const char *oid)
 	size_t len = strlen(oid);
 
 	if (!name_oid(oid))
-		return err_set(ERR_INPUT, "an object id that is not 40 or 64 "
+		return err_set(ERR_INPUT,
+		    "an object id that is not 40 or 64 "
 		    "lower hex digits");
 	if (strspn(oid, "0") == len)
 		return err_set(ERR_BUSY, "a ref is being deleted; look again");
@@ -167,7 +168,8 @@ refs_head(struct refs *refs, const char *oid, const char *target)
 	if (oid != NULL && (err = check_oid(refs, oid)) != ERR_OK)
 		return err;
 	if (target != NULL && !refs_legal(target))
-		return err_set(ERR_INPUT, "HEAD points at a name that is "
+		return err_set(ERR_INPUT,
+		    "HEAD points at a name that is "
 		    "not legal");
 	if (refs->ordered && refs->count > 0) {
 		/* whether target was among them is no longer known */
@@ -210,21 +212,24 @@ put_collected(struct refs *refs)
 static enum err
 check_format(const struct refs *refs, const char *format)
 {
-	size_t len = strcmp(format, "sha1") == 0 ? 40 :
-	    strcmp(format, "sha256") == 0 ? 64 : 0;
+	size_t len = strcmp(format, "sha1") == 0 ? 40
+	    : strcmp(format, "sha256") == 0	 ? 64
+						 : 0;
 
 	if (len == 0)
-		return err_set(ERR_INPUT, "an object format that is neither "
+		return err_set(ERR_INPUT,
+		    "an object format that is neither "
 		    "sha1 nor sha256");
 	if (refs->oid_len != 0 && refs->oid_len != len)
-		return err_set(ERR_INPUT, "object ids that are not of the "
-		    "object format %s", format);
+		return err_set(ERR_INPUT,
+		    "object ids that are not of the "
+		    "object format %s",
+		    format);
 	return ERR_OK;
 }
 
 enum err
-refs_end(struct refs *refs, const char *object_format,
-    struct refs_digest *out)
+refs_end(struct refs *refs, const char *object_format, struct refs_digest *out)
 {
 	uint8_t bytes[DIGEST_SIZE];
 	enum err err = check_format(refs, object_format);

@@ -53,13 +53,12 @@ MUST_USE enum err refs_add(struct refs *, const char *oid, const char *name);
  * target NULL: detached at oid.  target set: symbolic; oid may be NULL
  * (unborn).
  */
-MUST_USE enum err refs_head(struct refs *, const char *oid,
-    const char *target);
+MUST_USE enum err refs_head(struct refs *, const char *oid, const char *target);
 
 struct refs_digest {
 	char digest[DIGEST_HEX_SIZE];
 	size_t refs;		/* without HEAD */
-	char head[MAX_REF + 1];	/* HEAD's target, or "" (detached, none) */
+	char head[MAX_REF + 1]; /* HEAD's target, or "" (detached, none) */
 	char object_format[8];	/* "sha1" or "sha256" */
 };
 /*

@@ -24,7 +24,7 @@
 
 struct repo {
 	char *path;
-	git_repository *git;	/* NULL: only git itself understands it */
+	git_repository *git; /* NULL: only git itself understands it */
 	char object_format[8];
 };
 
@@ -52,8 +52,8 @@ repo_is(int dir)
 
 	return fstatat(dir, "HEAD", &status, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    fstatat(dir, "objects", &status, 0) == 0 &&
-	    S_ISDIR(status.st_mode) &&
-	    fstatat(dir, "refs", &status, 0) == 0 && S_ISDIR(status.st_mode);
+	    S_ISDIR(status.st_mode) && fstatat(dir, "refs", &status, 0) == 0 &&
+	    S_ISDIR(status.st_mode);
 }
 
 /* Asked before it is opened: libgit2 refuses what is not sha1. */
@@ -67,7 +67,7 @@ read_object_format(struct repo *repo)
 	strcpy(repo->object_format, "sha1");
 	if (git_config_open_ondisk(&config, path) == 0 &&
 	    git_config_get_string_buf(&value, config,
-	    "extensions.objectformat") == 0 &&
+		"extensions.objectformat") == 0 &&
 	    strlen(value.ptr) < sizeof(repo->object_format))
 		strcpy(repo->object_format, value.ptr);
 	git_buf_dispose(&value);
@@ -93,8 +93,8 @@ repo_open(const char *path, struct repo **out)
 	read_object_format(repo);
 	if (strcmp(repo->object_format, "sha1") == 0 &&
 	    git_repository_open_ext(&repo->git, path,
-	    GIT_REPOSITORY_OPEN_NO_SEARCH | GIT_REPOSITORY_OPEN_NO_DOTGIT,
-	    NULL) != 0)
+		GIT_REPOSITORY_OPEN_NO_SEARCH | GIT_REPOSITORY_OPEN_NO_DOTGIT,
+		NULL) != 0)
 		repo->git = NULL;
 	*out = repo;
 	return ERR_OK;
@@ -128,8 +128,10 @@ has_commit_by_git(struct repo *repo, const char *oid, bool *has)
 	char *dir = mem_fmt("--git-dir=%s", repo->path);
 	char *input = mem_fmt("%s\n", oid), *want = mem_fmt("%s commit ", oid);
 	const char *argv[] = { "git", dir, "cat-file", "--batch-check", NULL };
-	struct spawn order = { .argv = argv, .input = input,
-		.input_len = strlen(input), .stall_ms = STALL_MS };
+	struct spawn order = { .argv = argv,
+		.input = input,
+		.input_len = strlen(input),
+		.stall_ms = STALL_MS };
 	struct buf output = { 0 };
 	enum err err = gitcmd_run(&order, NULL, &output);
 
@@ -328,11 +330,13 @@ is_broken(struct repo *repo, const FTSENT *file)
 	bool broken;
 
 	if (file->fts_info == FTS_D || file->fts_info == FTS_DP ||
-	    file->fts_name[0] == '.' || (file->fts_namelen > 5 &&
-	    strcmp(file->fts_name + file->fts_namelen - 5, ".lock") == 0))
+	    file->fts_name[0] == '.' ||
+	    (file->fts_namelen > 5 &&
+		strcmp(file->fts_name + file->fts_namelen - 5, ".lock") == 0))
 		return false;
-	broken = file->fts_info != FTS_F || git_reference_lookup(&ref,
-	    repo->git, file->fts_path + strlen(repo->path) + 1) != 0;
+	broken = file->fts_info != FTS_F ||
+	    git_reference_lookup(&ref, repo->git,
+		file->fts_path + strlen(repo->path) + 1) != 0;
 	git_reference_free(ref);
 	return broken;
 }

@@ -13,7 +13,8 @@ set_route(struct push_report *report, const char *route)
 	if (route == NULL)
 		return ERR_OK;
 	if (!name_word(route))
-		return err_set(ERR_INPUT, "\"route\" must be the name of a "
+		return err_set(ERR_INPUT,
+		    "\"route\" must be the name of a "
 		    "route in the configuration");
 	strcpy(report->route, route);
 	return ERR_OK;
@@ -32,9 +33,11 @@ set_name(struct push_report *report, const char *name, const char *what)
 		stem[len] = '\0';
 	}
 	if (len > MAX_NAME || !name_git(stem))
-		return err_set(ERR_INPUT, "%s must name a repository: 1 to "
+		return err_set(ERR_INPUT,
+		    "%s must name a repository: 1 to "
 		    "%d bytes of UTF-8, no slash at either end, no empty, "
-		    "\".\" or \"..\" segment, no control byte", what, MAX_NAME);
+		    "\".\" or \"..\" segment, no control byte",
+		    what, MAX_NAME);
 	strcpy(report->name, stem);
 	return ERR_OK;
 }
@@ -71,9 +74,9 @@ from_hook(const struct report_said *said, struct push_report *report)
 {
 	enum err err;
 
-	if (said->project != NULL || said->repo != NULL ||
-	    said->sha1 != NULL)
-		return err_set(ERR_INPUT, "\"repository\" and \"project\", "
+	if (said->project != NULL || said->repo != NULL || said->sha1 != NULL)
+		return err_set(ERR_INPUT,
+		    "\"repository\" and \"project\", "
 		    "\"repo\", \"sha1\" are two forms; say one");
 	if (said->route == NULL)
 		return err_set(ERR_INPUT, "\"route\" is missing");
@@ -91,18 +94,19 @@ from_seed(const struct report_said *said, struct push_report *report)
 	char *name;
 	enum err err;
 
-	if (said->project == NULL || said->repo == NULL ||
-	    said->sha1 == NULL)
+	if (said->project == NULL || said->repo == NULL || said->sha1 == NULL)
 		return err_set(ERR_INPUT, "\"%s\" is missing",
-		    said->project == NULL ? "project" :
-		    said->repo == NULL ? "repo" : "sha1");
+		    said->project == NULL    ? "project"
+			: said->repo == NULL ? "repo"
+					     : "sha1");
 	if (said->phase != NULL || said->token != NULL)
 		return err_set(ERR_INPUT,
 		    "\"phase\" and \"token\" go with \"repository\"");
 	if (!name_oid(said->sha1))
 		return err_set(ERR_INPUT,
 		    "\"sha1\" must be 40 or 64 lower hex digits");
-	name = strcmp(said->project, "-") == 0 ? mem_dup(said->repo)
+	name = strcmp(said->project, "-") == 0
+	    ? mem_dup(said->repo)
 	    : mem_fmt("%s/%s", said->project, said->repo);
 	err = set_name(report, name, "\"project\" and \"repo\"");
 	free(name);
@@ -119,7 +123,7 @@ report_make(const struct report_said *said, struct push_report *out)
 
 	if (err == ERR_OK)
 		err = said->repository != NULL ? from_hook(said, &report)
-						 : from_seed(said, &report);
+					       : from_seed(said, &report);
 	if (err == ERR_OK)
 		*out = report;
 	return err;

@@ -10,18 +10,18 @@
 /* A report of a push, in any of its forms. */
 enum push_phase { PUSH_REPORT, PUSH_BEGIN, PUSH_END };
 struct push_report {
-	char route[WORD_SIZE];		/* "" where not said */
-	char name[NAME_SIZE];		/* without ".git" */
-	char sha[65];			/* the seed's sha1, or "" */
-	char token[TOKEN_SIZE];		/* or "" */
+	char route[WORD_SIZE];	/* "" where not said */
+	char name[NAME_SIZE];	/* without ".git" */
+	char sha[65];		/* the seed's sha1, or "" */
+	char token[TOKEN_SIZE]; /* or "" */
 	enum push_phase phase;
 };
 
 /* What a body said, decoded but not yet checked; NULL where it did not. */
 struct report_said {
 	const char *route;
-	const char *project, *repo, *sha1;		/* the seed's form */
-	const char *repository, *phase, *token;		/* the hooks' */
+	const char *project, *repo, *sha1;	/* the seed's form */
+	const char *repository, *phase, *token; /* the hooks' */
 };
 
 /*

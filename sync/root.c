@@ -82,7 +82,8 @@ root_find(const char *root, const char *name, char *path, size_t size)
 	if (!plain && !dotted)
 		return err_set(ERR_ABSENT, "no such repository");
 	if (plain && dotted)
-		return err_set(ERR_INPUT, "the repository is there twice, "
+		return err_set(ERR_INPUT,
+		    "the repository is there twice, "
 		    "with and without .git: remove one of the two");
 	return put_path(root, name, plain ? "" : ".git", path, size);
 }
@@ -94,8 +95,7 @@ check_way(int root, const char *name)
 	char way[MAX_NAME + sizeof(".git")];
 
 	snprintf(way, sizeof(way), "%s.git", name);
-	for (char *slash = strchr(way, '/'); ;
-	    slash = strchr(slash + 1, '/')) {
+	for (char *slash = strchr(way, '/');; slash = strchr(slash + 1, '/')) {
 		bool inside;
 		int dir;
 
@@ -105,15 +105,18 @@ check_way(int root, const char *name)
 		if (dir < 0 && errno == ENOENT)
 			return ERR_OK;
 		if (dir < 0)
-			return err_set(ERR_INPUT, "a link or a file is in the "
+			return err_set(ERR_INPUT,
+			    "a link or a file is in the "
 			    "way of the repository");
 		inside = repo_is(dir);
 		close(dir);
 		if (slash == NULL)
-			return err_set(ERR_INPUT, "its directory is there "
+			return err_set(ERR_INPUT,
+			    "its directory is there "
 			    "already, but holds no repository: remove it");
 		if (inside)
-			return err_set(ERR_INPUT, "it would be made inside "
+			return err_set(ERR_INPUT,
+			    "it would be made inside "
 			    "another repository");
 		*slash = '/';
 	}

@@ -254,7 +254,8 @@ row_learn(struct table_txn *txn, const struct route *route, const char *name,
 	if ((err = fences_get(txn, route, "", &common)) != ERR_OK)
 		return err;
 	if (common.n > 0)
-		return err_set(ERR_BUSY, "route %s: more than %d repositories "
+		return err_set(ERR_BUSY,
+		    "route %s: more than %d repositories "
 		    "have fences; no new one is learnt until they are over",
 		    route->name, MAX_FENCED);
 	if ((err = dropped_get(txn, route, &dropped)) != ERR_OK)
@@ -332,7 +333,8 @@ row_mark(struct table_txn *txn, const struct route *route, const char *name,
     const struct upstream *replica, uint64_t generation,
     const struct epochs *epochs, bool *current)
 {
-	struct mark mark = { .generation = generation, .epochs = *epochs,
+	struct mark mark = { .generation = generation,
+		.epochs = *epochs,
 		.at_s = clock_real_s() };
 	struct epochs present;
 	struct row row;

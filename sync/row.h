@@ -15,13 +15,13 @@ struct mark {
 	char upstream[WORD_SIZE];
 	uint64_t generation;
 	struct epochs epochs;
-	int64_t at_s;		/* real time, for people */
+	int64_t at_s; /* real time, for people */
 };
 
 struct row {
-	uint64_t generation;	/* from 1; above any dropped row's */
-	int64_t changed_s;	/* real time of the last raise, for people */
-	char sha[65];		/* last reported commit, or "" */
+	uint64_t generation; /* from 1; above any dropped row's */
+	int64_t changed_s;   /* real time of the last raise, for people */
+	char sha[65];	     /* last reported commit, or "" */
 	unsigned n_marks;
 	struct mark marks[MAX_REPLICAS];
 };
@@ -80,8 +80,8 @@ MUST_USE enum err row_next(struct table_txn *, const struct route *,
 /* The lag index: what a pass has to look at, and no more. */
 struct lag {
 	char name[NAME_SIZE];
-	int64_t since_s;	/* real time */
-	char why[256];		/* what failed last, printable, or "" */
+	int64_t since_s; /* real time */
+	char why[256];	 /* what failed last, printable, or "" */
 };
 /* As row_next(), for one replica. */
 MUST_USE enum err lag_next(struct table_txn *, const struct route *,

@@ -37,17 +37,17 @@ struct tail {
 	char open[MAX_LINE + 1];
 	size_t open_len;
 	char last[MAX_LINE + 1];
-	char cause[MAX_LINE + 1];	/* the first that says "fatal: ..." */
+	char cause[MAX_LINE + 1]; /* the first that says "fatal: ..." */
 };
 
 struct child {
 	const struct spawn *order;
-	pid_t pid;		/* and its group's number */
-	int pidfd, out, err;	/* -1 once closed */
+	pid_t pid;	     /* and its group's number */
+	int pidfd, out, err; /* -1 once closed */
 	struct buf *output;
-	size_t taken;		/* bytes of stdout */
+	size_t taken; /* bytes of stdout */
 	struct tail tail;
-	unsigned long long ticks;	/* of CPU, when last looked at */
+	unsigned long long ticks; /* of CPU, when last looked at */
 	int64_t alive_ms, look_ms, progress_ms;
 };
 
@@ -60,8 +60,9 @@ tail_end_line(struct tail *tail)
 	tail->last[tail->open_len] = '\0';
 	tail->open_len = 0;
 	/* what git says behind it is advice, or the same once more */
-	if (tail->cause[0] == '\0' && (strncmp(tail->last, "fatal: ", 7) == 0 ||
-	    strncmp(tail->last, "error: ", 7) == 0))
+	if (tail->cause[0] == '\0' &&
+	    (strncmp(tail->last, "fatal: ", 7) == 0 ||
+		strncmp(tail->last, "error: ", 7) == 0))
 		strcpy(tail->cause, tail->last);
 }
 
@@ -131,8 +132,8 @@ make_env(const char *const *changes)
 		if (!changed)
 			env[n++] = environ[i];
 	}
-	for (size_t j = 0; changes != NULL && changes[j] != NULL &&
-	    j < MAX_SPAWN_ENV; j++)
+	for (size_t j = 0;
+	     changes != NULL && changes[j] != NULL && j < MAX_SPAWN_ENV; j++)
 		if (strchr(changes[j], '=') != NULL)
 			env[n++] = changes[j];
 	return env;
@@ -151,8 +152,9 @@ start(struct child *child, int in, int out, int err_fd)
 	sigfillset(&all);
 	sigemptyset(&none);
 	posix_spawnattr_init(&attr);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP |
-	    POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setflags(&attr,
+	    POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF |
+		POSIX_SPAWN_SETSIGMASK);
 	posix_spawnattr_setpgroup(&attr, 0);
 	posix_spawnattr_setsigdefault(&attr, &all);
 	posix_spawnattr_setsigmask(&attr, &none);
@@ -237,9 +239,11 @@ look_at_group(pid_t group, unsigned long long *ticks)
 		close(fd);
 		stat[len > 0 ? len : 0] = '\0';
 		/* the command's name, in parentheses, may hold anything */
-		if ((behind = strrchr(stat, ')')) != NULL && sscanf(behind,
-		    ") %c %*d %d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
-		    &state, &pgrp, &user, &sys) == 4 && pgrp == group) {
+		if ((behind = strrchr(stat, ')')) != NULL &&
+		    sscanf(behind,
+			") %c %*d %d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+			&state, &pgrp, &user, &sys) == 4 &&
+		    pgrp == group) {
 			living += state != 'Z' && state != 'X';
 			*ticks += user + sys;
 		}
@@ -272,8 +276,10 @@ drain(struct child *child, int *fd)
 		else
 			tail_take(&child->tail, bytes, (size_t)len);
 		if (is_out && (child->taken += (size_t)len) > MAX_OUTPUT)
-			return err_set(ERR_LIMIT, "%s: more than %lu MB of "
-			    "output", child->order->argv[0], MAX_OUTPUT >> 20);
+			return err_set(ERR_LIMIT,
+			    "%s: more than %lu MB of "
+			    "output",
+			    child->order->argv[0], MAX_OUTPUT >> 20);
 	}
 	return ERR_OK;
 }
@@ -303,8 +309,10 @@ tend(struct child *child)
 		child->ticks = ticks;
 	}
 	if (now_ms - child->alive_ms >= order->stall_ms)
-		return err_set(ERR_PEER, "%s: no sign of life for %lld ms"
-		    "%s%s", order->argv[0], (long long)order->stall_ms,
+		return err_set(ERR_PEER,
+		    "%s: no sign of life for %lld ms"
+		    "%s%s",
+		    order->argv[0], (long long)order->stall_ms,
 		    line[0] != '\0' ? ", after: " : "", line);
 	return ERR_OK;
 }
@@ -316,7 +324,8 @@ ended(const struct child *child)
 	siginfo_t info = { 0 };
 
 	return waitid(P_PID, (id_t)child->pid, &info,
-	    WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
+		   WEXITED | WNOHANG | WNOWAIT) != 0 ||
+	    info.si_pid != 0;
 }
 
 /* Waits for the next bytes, for the end, or for a tick. */
@@ -356,7 +365,7 @@ end_group(struct child *child, bool gently)
 	struct pollfd end = { .fd = child->pidfd, .events = POLLIN };
 	int64_t until_ms = clock_boot_ms() + GRACE_MS;
 	unsigned long long ticks;
-	int status = 255 << 8;	/* of one that somebody else reaped */
+	int status = 255 << 8; /* of one that somebody else reaped */
 
 	if (gently) {
 		kill(-child->pid, SIGTERM);
@@ -370,8 +379,7 @@ end_group(struct child *child, bool gently)
 	/* a grandchild dies when it is scheduled; somebody else reaps it */
 	until_ms = clock_boot_ms() + GRACE_MS;
 	while (kill(-child->pid, 0) == 0 &&
-	    look_at_group(child->pid, &ticks) > 0 &&
-	    clock_boot_ms() < until_ms)
+	    look_at_group(child->pid, &ticks) > 0 && clock_boot_ms() < until_ms)
 		poll(NULL, 0, 1);
 	return status;
 }
@@ -381,8 +389,9 @@ verdict(const struct child *child, int status)
 {
 	char line[4 * MAX_LINE + 1];
 
-	log_escape(line, sizeof(line), child->tail.cause[0] != '\0' ?
-	    child->tail.cause : child->tail.last);
+	log_escape(line, sizeof(line),
+	    child->tail.cause[0] != '\0' ? child->tail.cause
+					 : child->tail.last);
 	if (WIFSIGNALED(status))
 		return err_set(ERR_PEER, "%s: killed by signal %d%s%s",
 		    child->order->argv[0], WTERMSIG(status),
@@ -397,8 +406,11 @@ verdict(const struct child *child, int status)
 enum err
 spawn_run(const struct spawn *order, struct buf *output)
 {
-	struct child child = { .order = order, .pidfd = -1, .out = -1,
-		.err = -1, .output = output };
+	struct child child = { .order = order,
+		.pidfd = -1,
+		.out = -1,
+		.err = -1,
+		.output = output };
 	enum err err = open_child(&child);
 	int status;
 

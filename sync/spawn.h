@@ -16,10 +16,10 @@
 #define MAX_SPAWN_ENV 64
 
 struct spawn {
-	const char *const *argv;	/* argv[0] is looked up in PATH */
+	const char *const *argv; /* argv[0] is looked up in PATH */
 	/* "NAME=value" is set, "NAME" is taken away; ends in NULL; or NULL */
 	const char *const *env;
-	const char *input;		/* for its stdin, or NULL */
+	const char *input; /* for its stdin, or NULL */
 	size_t input_len;
 	/*
 	 * Neither output nor CPU time of the group for so long kills it: git

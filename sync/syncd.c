@@ -20,8 +20,10 @@
 static bool once, verbose;
 
 static const struct program_option options[] = {
-	{ "once", 0, NULL, "one pass over all that lags, then exit: 0, or 1 "
-	    "if something still does", &once, NULL },
+	{ "once", 0, NULL,
+	    "one pass over all that lags, then exit: 0, or 1 "
+	    "if something still does",
+	    &once, NULL },
 	{ "verbose", 'v', NULL, "log every mark", &verbose, NULL },
 	{ 0 },
 };
@@ -30,7 +32,7 @@ static const struct program program = {
 	.name = "reproute-syncd",
 	.synopsis = "[-c FILE] [--once] [--verbose]",
 	.purpose = "Makes lagging replicas converge and proves it; imports "
-	    "registry catalogues.",
+		   "registry catalogues.",
 	.options = options,
 };
 
@@ -95,7 +97,7 @@ notify(const char *state)
 	if (fd == -1)
 		return;
 	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL,
-	    (struct sockaddr *)&to, len) == -1)
+		(struct sockaddr *)&to, len) == -1)
 		log_msg(LOG_WARNING, "the service manager does not listen");
 	close(fd);
 }
@@ -111,9 +113,11 @@ lock_state(const struct conf *conf)
 	if (fd == -1)
 		err = err_sys("%s", path);
 	else if (flock(fd, LOCK_EX | LOCK_NB) == -1)
-		err = errno == EWOULDBLOCK ? err_set(ERR_BUSY, "another "
-		    "reproute-syncd runs on %s", conf->state_dir) :
-		    err_sys("%s", path);
+		err = errno == EWOULDBLOCK ? err_set(ERR_BUSY,
+						 "another "
+						 "reproute-syncd runs on %s",
+						 conf->state_dir)
+					   : err_sys("%s", path);
 	free(path);
 	return err;
 }
@@ -128,8 +132,10 @@ begin_anew(const struct program_run *run, char **argv)
 	struct conf *conf;
 
 	if (conf_read(run->conf_file, &conf) != ERR_OK) {
-		log_msg(LOG_ERR, "not reloaded, the old configuration stays "
-		    "in force: %s", err_text());
+		log_msg(LOG_ERR,
+		    "not reloaded, the old configuration stays "
+		    "in force: %s",
+		    err_text());
 		return;
 	}
 	conf_free(conf);
@@ -195,8 +201,8 @@ main(int argc, char **argv)
 	if (err == ERR_OK)
 		err = pulse_open(conf->run_dir, true, &pulse);
 	if (err == ERR_OK)
-		err = once ? daemon_once(conf, table, pulse, &lags) :
-		    run_daemon(&run, conf, table, pulse, argv);
+		err = once ? daemon_once(conf, table, pulse, &lags)
+			   : run_daemon(&run, conf, table, pulse, argv);
 	if (err != ERR_OK)
 		program_fail(err);
 	pulse_close(pulse);

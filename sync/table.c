@@ -51,21 +51,23 @@ struct table {
 	 * transaction.
 	 */
 	pthread_rwlock_t gate;
-	size_t map;		/* its size */
-	int broken;		/* LMDB's word, once the map is lost */
+	size_t map; /* its size */
+	int broken; /* LMDB's word, once the map is lost */
 };
 
 struct table_txn {
 	struct table *table;
 	MDB_txn *txn;
 	MDB_cursor *cursors[TABLE_DBS];
-	int status;		/* LMDB's first failure in it */
+	int status; /* LMDB's first failure in it */
 };
 
 #define CURE_DISK "the disk is full or failing"
-#define CURE_RIGHT "no right to read and write it; run this as root or as " \
+#define CURE_RIGHT                                                             \
+	"no right to read and write it; run this as root or as "               \
 	"the user reproute"
-#define CURE_CORRUPT "it is corrupt, or no table; stop all programs, then " \
+#define CURE_CORRUPT                                                           \
+	"it is corrupt, or no table; stop all programs, then "                 \
 	"restore it, or move it away to begin anew"
 
 static const struct {
@@ -102,8 +104,10 @@ fail(const struct table *table, int status)
 static enum err
 absent(const struct table *table)
 {
-	return err_set(ERR_ABSENT, "table %s: there is none yet; the daemon "
-	    "and the router make it when they start", table->file);
+	return err_set(ERR_ABSENT,
+	    "table %s: there is none yet; the daemon "
+	    "and the router make it when they start",
+	    table->file);
 }
 
 /* Is there a file to open, or a place where to make it? */
@@ -120,9 +124,10 @@ look(const struct table *table, const char *state_dir, bool may_create)
 		return absent(table);
 	if (stat(state_dir, &status) == 0)
 		return ERR_OK;
-	return err_set(ERR_TABLE, "state_dir %s: %s; make it: "
-	    "install -d -o reproute -g reproute -m 2770 %s", state_dir,
-	    strerror(errno), state_dir);
+	return err_set(ERR_TABLE,
+	    "state_dir %s: %s; make it: "
+	    "install -d -o reproute -g reproute -m 2770 %s",
+	    state_dir, strerror(errno), state_dir);
 }
 
 /*
@@ -153,8 +158,8 @@ fill_tail(struct table *table)
 	/* with the writers' lock, lest it cut off what one has just added */
 	if ((status = mdb_txn_begin(table->env, NULL, 0, &txn)) != 0)
 		return status;
-	if (fstat(fd, &file) == -1 || ((size_t)file.st_size < end &&
-	    ftruncate(fd, (off_t)end) == -1))
+	if (fstat(fd, &file) == -1 ||
+	    ((size_t)file.st_size < end && ftruncate(fd, (off_t)end) == -1))
 		status = errno;
 	mdb_txn_abort(txn);
 	return status;
@@ -179,7 +184,7 @@ open_env(struct table *table)
 	if ((status = mdb_env_set_maxreaders(table->env, MAX_READERS)) != 0 ||
 	    (status = mdb_env_set_maxdbs(table->env, TABLE_DBS + 1)) != 0 ||
 	    (status = mdb_env_open(table->env, table->file, MDB_NOSUBDIR,
-	    0660)) != 0)
+		 0660)) != 0)
 		return status;
 	/* of its files, LMDB 0.9 leaves this one open in children */
 	mdb_env_get_fd(table->env, &fd);
@@ -196,7 +201,7 @@ open_env(struct table *table)
 }
 
 struct readers {
-	unsigned all, own;	/* slots; of them, this process's */
+	unsigned all, own; /* slots; of them, this process's */
 };
 
 /* One line of mdb_reader_list(): a heading, or a slot's pid and more. */
@@ -250,8 +255,8 @@ read_format(MDB_txn *txn, bool create, uint32_t *format)
 	status = mdb_dbi_open(txn, META_DB, create ? MDB_CREATE : 0, &meta);
 	if (status != 0)
 		return status;
-	status = create ? mdb_put(txn, meta, &key, &value, MDB_NOOVERWRITE) :
-	    mdb_get(txn, meta, &key, &value);
+	status = create ? mdb_put(txn, meta, &key, &value, MDB_NOOVERWRITE)
+			: mdb_get(txn, meta, &key, &value);
 	if (status != 0 && status != MDB_KEYEXIST)
 		return status;
 	if (value.mv_size != sizeof(*format))
@@ -300,10 +305,11 @@ open_table(struct table *table, bool may_create)
 	if (status != 0)
 		return fail(table, status);
 	if (format != TABLE_FORMAT)
-		return err_set(ERR_TABLE, "table %s: it has format %u, and "
+		return err_set(ERR_TABLE,
+		    "table %s: it has format %u, and "
 		    "this program knows %d; install the version that made it, "
-		    "or move it away to begin anew", table->file,
-		    (unsigned)format, TABLE_FORMAT);
+		    "or move it away to begin anew",
+		    table->file, (unsigned)format, TABLE_FORMAT);
 	return ERR_OK;
 }
 
@@ -421,7 +427,7 @@ run(struct table *table, bool write, table_body *body, void *arg)
 	enum err err;
 
 	assert(!inside);
-	for (unsigned runs = 1; ; runs++) {
+	for (unsigned runs = 1;; runs++) {
 		size_t map;
 		int status;
 
@@ -572,9 +578,10 @@ table_measure(struct table *table, struct table_size *out)
 	if (status != 0)
 		return fail(table, status);
 	mdb_reader_list(table->env, count_reader, &readers);
-	*out = (struct table_size){
-		.used = (info.me_last_pgno + 1) * stat.ms_psize,
-		.map = info.me_mapsize, .readers = readers.all };
+	*out = (struct table_size){ .used = (info.me_last_pgno + 1) *
+		    stat.ms_psize,
+		.map = info.me_mapsize,
+		.readers = readers.all };
 	return ERR_OK;
 }
 

@@ -28,14 +28,14 @@
 
 /* The rooms of the table; values of those keyed by a name begin with it. */
 enum table_db {
-	TABLE_ROWS,		/* route, name -> generation and marks */
-	TABLE_LAG,		/* route, replica, name -> since when */
-	TABLE_FENCES,		/* route, name -> set of fences */
-	TABLE_TOKENS,		/* token -> what it was handed out for */
-	TABLE_PLACEMENTS,	/* route, name -> upstream */
-	TABLE_PROVISIONAL,	/* expiry, route, name -> route */
-	TABLE_PEERS,		/* epochs, health, drains */
-	TABLE_IMPORTS,		/* route, side -> progress of an import */
+	TABLE_ROWS,	   /* route, name -> generation and marks */
+	TABLE_LAG,	   /* route, replica, name -> since when */
+	TABLE_FENCES,	   /* route, name -> set of fences */
+	TABLE_TOKENS,	   /* token -> what it was handed out for */
+	TABLE_PLACEMENTS,  /* route, name -> upstream */
+	TABLE_PROVISIONAL, /* expiry, route, name -> route */
+	TABLE_PEERS,	   /* epochs, health, drains */
+	TABLE_IMPORTS,	   /* route, side -> progress of an import */
 	TABLE_DBS
 };
 
@@ -87,8 +87,7 @@ MUST_USE enum err table_seek(struct table_txn *, enum table_db,
     struct table_bytes key, bool above, struct table_bytes *found,
     struct table_bytes *value);
 /* How many entries there are. */
-MUST_USE enum err table_count(struct table_txn *, enum table_db,
-    size_t *count);
+MUST_USE enum err table_count(struct table_txn *, enum table_db, size_t *count);
 
 /* For status: bytes of the file and of the map, and reader slots in use. */
 struct table_size {

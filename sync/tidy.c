@@ -22,8 +22,8 @@
 static const struct leftover {
 	const char *dir;
 	bool deep;
-	const char *pattern;	/* of the file's name */
-	bool empty;		/* only if it is */
+	const char *pattern; /* of the file's name */
+	bool empty;	     /* only if it is */
 	int64_t age_s;
 } leftovers[] = {
 	{ "", false, "*.lock", false, LOCK_AGE_S },

@@ -33,8 +33,8 @@ drop_both(struct table_txn *txn, const char *token, int64_t at_s)
 	struct key at = key_at(at_s, token), of = key_of(KEY_OF, token, NULL);
 	enum err err = table_del(txn, TABLE_TOKENS, key_bytes(&at));
 
-	return err != ERR_OK ? err :
-	    table_del(txn, TABLE_TOKENS, key_bytes(&of));
+	return err != ERR_OK ? err
+			     : table_del(txn, TABLE_TOKENS, key_bytes(&of));
 }
 
 static enum err
@@ -51,8 +51,9 @@ put_both(struct table_txn *txn, const char *token, const struct token *record)
 	pack_u8(&pack, (uint8_t)record->use);
 	pack_u64(&pack, (uint64_t)record->at_s);
 	err = table_put(txn, TABLE_TOKENS, key_bytes(&at), pack_bytes(&index));
-	return err != ERR_OK ? err : table_put(txn, TABLE_TOKENS,
-	    key_bytes(&of), pack_bytes(&pack));
+	return err != ERR_OK
+	    ? err
+	    : table_put(txn, TABLE_TOKENS, key_bytes(&of), pack_bytes(&pack));
 }
 
 enum err

@@ -15,12 +15,12 @@
 enum token_use {
 	TOKEN_PUSH,	/* a fence of a git repository */
 	TOKEN_PLACE,	/* a registry write that found no final placement */
-	TOKEN_MANIFEST,	/* the same, a manifest PUT */
+	TOKEN_MANIFEST, /* the same, a manifest PUT */
 };
 
 struct token {
 	enum token_use use;
-	int64_t at_s;		/* real time */
+	int64_t at_s; /* real time */
 	char route[WORD_SIZE];
 	char name[NAME_SIZE];
 };

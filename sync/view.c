@@ -95,8 +95,7 @@ see_git(struct table_txn *txn, void *arg)
 		return err;
 	view->fences = fences.n_up;
 	for (size_t i = 0; i < question->route->n_replicas; i++) {
-		err = see_replica(txn, question, view->known ? &row : NULL,
-		    i);
+		err = see_replica(txn, question, view->known ? &row : NULL, i);
 		if (err != ERR_OK)
 			return err;
 	}
@@ -158,8 +157,7 @@ see_registry(struct table_txn *txn, void *arg)
 	struct registry_view *view = question->view;
 	enum err err;
 
-	err = place_get(txn, question->route, question->name,
-	    &view->placement);
+	err = place_get(txn, question->route, question->name, &view->placement);
 	if (err != ERR_OK && err != ERR_ABSENT)
 		return err;
 	view->placed = err == ERR_OK;
@@ -167,8 +165,8 @@ see_registry(struct table_txn *txn, void *arg)
 }
 
 enum err
-view_registry(struct table *table, const struct route *route,
-    const char *name, struct registry_view *out)
+view_registry(struct table *table, const struct route *route, const char *name,
+    struct registry_view *out)
 {
 	struct registry_view view = { 0 };
 	struct registry_question question = { route, name, &view };

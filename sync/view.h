@@ -12,24 +12,24 @@
 #include "sync/table.h"
 
 struct git_view {
-	bool doubt;		/* flag set, or heartbeat too old */
-	const char *doubt_why;	/* static text, or NULL */
-	bool known;		/* has a row */
-	uint64_t generation;	/* 0 without a row */
-	unsigned fences;	/* that are up */
+	bool doubt;	       /* flag set, or heartbeat too old */
+	const char *doubt_why; /* static text, or NULL */
+	bool known;	       /* has a row */
+	uint64_t generation;   /* 0 without a row */
+	unsigned fences;       /* that are up */
 	struct {
-		bool current;	/* marked at the present generation, epochs */
+		bool current; /* marked at the present generation, epochs */
 		bool down;
 		bool drained;
-		bool lags;	/* in anything; only looked at for SCOPE_HOST */
-		uint64_t generation;	/* of its mark, 0 without */
-	} replicas[MAX_REPLICAS];	/* in the route's order */
+		bool lags; /* in anything; only looked at for SCOPE_HOST */
+		uint64_t generation; /* of its mark, 0 without */
+	} replicas[MAX_REPLICAS];    /* in the route's order */
 };
 
 struct registry_view {
-	bool imported;		/* both catalogues, once, completely */
+	bool imported; /* both catalogues, once, completely */
 	bool placed;
-	struct placement placement;	/* where placed */
+	struct placement placement; /* where placed */
 };
 
 /*

@@ -38,12 +38,16 @@ clear_way(int fd, const struct sockaddr_un *address)
 	if (lstat(path, &status) == -1)
 		return errno == ENOENT ? ERR_OK : err_sys("socket %s", path);
 	if (!S_ISSOCK(status.st_mode))
-		return err_set(ERR_SYS, "socket %s: something else is there; "
-		    "remove it", path);
-	if (connect(fd, (const struct sockaddr *)address,
-	    sizeof(*address)) == 0)
-		return err_set(ERR_BUSY, "socket %s: another process listens "
-		    "there", path);
+		return err_set(ERR_SYS,
+		    "socket %s: something else is there; "
+		    "remove it",
+		    path);
+	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) ==
+	    0)
+		return err_set(ERR_BUSY,
+		    "socket %s: another process listens "
+		    "there",
+		    path);
 	if (errno != ECONNREFUSED && errno != ENOENT)
 		return err_sys("socket %s", path);
 	if (unlink(path) == -1 && errno != ENOENT)
@@ -60,8 +64,10 @@ bind_there(const struct sockaddr_un *address, int *fd)
 	if (sock == -1)
 		return err_sys("socket %s", address->sun_path);
 	err = clear_way(sock, address);
-	if (err == ERR_OK && (bind(sock, (const struct sockaddr *)address,
-	    sizeof(*address)) == -1 || chmod(address->sun_path, 0660) == -1))
+	if (err == ERR_OK &&
+	    (bind(sock, (const struct sockaddr *)address, sizeof(*address)) ==
+		    -1 ||
+		chmod(address->sun_path, 0660) == -1))
 		err = err_sys("socket %s", address->sun_path);
 	if (err == ERR_OK)
 		*fd = sock;
@@ -78,9 +84,10 @@ wake_bind(const char *run_dir, const char *name, int *fd)
 	int lock;
 
 	if (!address_of(run_dir, name, &address))
-		return err_set(ERR_SYS, "socket %s/%s: a socket's path has at "
-		    "most %zu bytes; choose a shorter run_dir", run_dir, name,
-		    sizeof(address.sun_path) - 1);
+		return err_set(ERR_SYS,
+		    "socket %s/%s: a socket's path has at "
+		    "most %zu bytes; choose a shorter run_dir",
+		    run_dir, name, sizeof(address.sun_path) - 1);
 	/* under the directory's lock, lest one remove what another has bound */
 	lock = open(run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (lock == -1 || flock(lock, LOCK_EX) == -1)
@@ -103,8 +110,9 @@ wake_receive(int fd, int timeout_ms, char *buf, size_t size)
 	/* not waiting here: another thread may have taken it */
 	len = recv(fd, buf, size - 1, MSG_DONTWAIT);
 	if (len == -1)
-		return errno == EAGAIN || errno == EINTR ? ERR_ABSENT :
-		    err_sys("a datagram cannot be received");
+		return errno == EAGAIN || errno == EINTR
+		    ? ERR_ABSENT
+		    : err_sys("a datagram cannot be received");
 	buf[len] = '\0';
 	return ERR_OK;
 }

@@ -30,7 +30,7 @@ made(struct json_object *object)
 /* Writing */
 
 struct wire {
-	struct json_object *open[MAX_DEPTH];	/* [0] owns all others */
+	struct json_object *open[MAX_DEPTH]; /* [0] owns all others */
 	unsigned depth;
 };
 
@@ -176,8 +176,7 @@ wire_put_error(const char *code, const char *message, struct buf *out)
 }
 
 void
-wire_put_registry_error(const char *code, const char *message,
-    struct buf *out)
+wire_put_registry_error(const char *code, const char *message, struct buf *out)
 {
 	struct wire *wire = wire_new();
 
@@ -316,9 +315,9 @@ check_refs(struct json_object *object)
 		struct json_object *ref = json_object_array_get_idx(refs, i);
 
 		if (!json_object_is_type(ref, json_type_object))
-			return err_set(ERR_INPUT,
-			    "\"refs\" must hold objects");
-		json_object_object_foreach(ref, key, value) {
+			return err_set(ERR_INPUT, "\"refs\" must hold objects");
+		json_object_object_foreach(ref, key, value)
+		{
 			(void)key;
 			err = as_text(value, "refs", &text);
 			if (err != ERR_OK)
@@ -381,8 +380,7 @@ get_head(struct json_object *object, char head[MAX_REF + 1],
 	const char *name = "", *format = NULL;
 	enum err err = ERR_OK;
 
-	if (json_object_object_get_ex(object, "head", &value) &&
-	    value != NULL)
+	if (json_object_object_get_ex(object, "head", &value) && value != NULL)
 		err = as_text(value, "head", &name);
 	if (err == ERR_OK)
 		err = get_text(object, "object_format", &format);

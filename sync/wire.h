@@ -70,7 +70,7 @@ MUST_USE enum err wire_get_catalogue(const char *body, size_t len,
  * compact, one line.  Bytes that are no UTF-8 come out as \\xHH.
  */
 struct wire;
-struct wire *wire_new(void);			/* of one object */
+struct wire *wire_new(void); /* of one object */
 /* A value NULL is null. */
 void wire_text(struct wire *, const char *key, const char *value);
 void wire_number(struct wire *, const char *key, int64_t value);

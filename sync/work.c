@@ -42,8 +42,8 @@ after_proof(struct table *table, struct subject *subject,
 		break;
 	}
 	(void)err_set(ERR_PEER, "replica %s: %s", subject->replica->name,
-	    proof->note[0] != '\0' ? proof->note :
-	    "its refs differ from the primary's");
+	    proof->note[0] != '\0' ? proof->note
+				   : "its refs differ from the primary's");
 	return WORK_FAILED;
 }
 
@@ -62,14 +62,13 @@ converge_and_prove(struct table *table, struct http *http,
 	    subject->name, proof);
 	if (err == ERR_ABSENT)
 		return WORK_DROPPED;
-	return err == ERR_OK ? after_proof(table, subject, proof) :
-	    WORK_FAILED;
+	return err == ERR_OK ? after_proof(table, subject, proof) : WORK_FAILED;
 }
 
 enum work_outcome
 work_run(struct table *table, struct http *http, const struct conf *conf,
-    const struct route *route, const struct upstream *replica,
-    const char *name, bool *raised)
+    const struct route *route, const struct upstream *replica, const char *name,
+    bool *raised)
 {
 	struct subject subject = { route, replica, name };
 	struct proof_result proof;

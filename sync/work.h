@@ -10,11 +10,11 @@
 #include "sync/table.h"
 
 enum work_outcome {
-	WORK_MARKED,	/* it serves from now on */
-	WORK_MOVED,	/* it changed meanwhile: once more */
-	WORK_WAITS,	/* it comes back when its fence ends, or by a report */
-	WORK_DROPPED,	/* the primary has it no longer, nor has the table */
-	WORK_FAILED,	/* later; err_text() says why */
+	WORK_MARKED,  /* it serves from now on */
+	WORK_MOVED,   /* it changed meanwhile: once more */
+	WORK_WAITS,   /* it comes back when its fence ends, or by a report */
+	WORK_DROPPED, /* the primary has it no longer, nor has the table */
+	WORK_FAILED,  /* later; err_text() says why */
 };
 
 /*

@@ -8,8 +8,8 @@
 #define THREADS 32
 
 static const char answer[] = "Status: 200 OK\r\n"
-    "Variable-REPROUTE_UPSTREAM: master\r\n"
-    "Variable-REPROUTE_REASON: other\r\n\r\n";
+			     "Variable-REPROUTE_UPSTREAM: master\r\n"
+			     "Variable-REPROUTE_REASON: other\r\n\r\n";
 
 static int listening;
 

@@ -51,8 +51,8 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct outcome whole, pieces;
-	enum advert_form form = size > 0 && data[0] == 'l'
-	    ? ADVERT_LS_REFS : ADVERT_INFO_REFS;
+	enum advert_form form = size > 0 && data[0] == 'l' ? ADVERT_LS_REFS
+							   : ADVERT_INFO_REFS;
 	const char *bytes = (const char *)data + 1;
 
 	if (size == 0)

@@ -14,12 +14,22 @@ static struct upstream old = { .name = "old", .weight = 1 };
 static struct upstream new = { .name = "new", .weight = 1 };
 static struct upstream replica = { .name = "replica", .weight = 1 };
 static struct route routes[] = {
-	{ .name = "stash", .kind = ROUTE_GIT, .prefix = "/scm/",
-	    .primary = &old, .replicas = { &replica }, .n_replicas = 1 },
-	{ .name = "folded", .kind = ROUTE_GIT, .prefix = "/git/",
-	    .primary = &old, .fold_case = true },
-	{ .name = "registry", .kind = ROUTE_REGISTRY, .prefix = "/v2/",
-	    .primary = &old, .to = &new },
+	{ .name = "stash",
+	    .kind = ROUTE_GIT,
+	    .prefix = "/scm/",
+	    .primary = &old,
+	    .replicas = { &replica },
+	    .n_replicas = 1 },
+	{ .name = "folded",
+	    .kind = ROUTE_GIT,
+	    .prefix = "/git/",
+	    .primary = &old,
+	    .fold_case = true },
+	{ .name = "registry",
+	    .kind = ROUTE_REGISTRY,
+	    .prefix = "/v2/",
+	    .primary = &old,
+	    .to = &new },
 };
 static const struct conf conf = { .routes = routes, .n_routes = 3 };
 
@@ -87,8 +97,7 @@ check_decision(const struct request *request)
 	struct decision decision;
 	struct buf out = { 0 };
 
-	if (request->route != NULL &&
-	    request->route->kind == ROUTE_REGISTRY) {
+	if (request->route != NULL && request->route->kind == ROUTE_REGISTRY) {
 		choose_registry(request, &registry, &decision);
 		must(decision.places ==
 		    (request_op_class(request->op) == CLASS_WRITE));

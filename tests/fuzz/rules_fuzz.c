@@ -26,7 +26,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	verdict = rules_judge(rules, name, &rule);
 	/* no include rule: the exclude rule decides, or percent does */
 	if ((verdict == RULE_EXCLUDED || verdict == RULE_ERROR) !=
-	    (rule != NULL) || verdict == RULE_NOT_INCLUDED)
+		(rule != NULL) ||
+	    verdict == RULE_NOT_INCLUDED)
 		abort();
 out:
 	rules_free(rules);

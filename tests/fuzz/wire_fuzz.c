@@ -79,8 +79,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			must(order.head[0] == '\0' || refs_legal(order.head));
 		break;
 	case 'c':
-		if (wire_get_catalogue(body, size - 1, take, &names,
-		    &count) == ERR_OK)
+		if (wire_get_catalogue(body, size - 1, take, &names, &count) ==
+		    ERR_OK)
 			must(names == count);
 		break;
 	}

@@ -26,8 +26,8 @@ test_forms(void)
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		tap_int(answer_form(rows[i].role, rows[i].answer),
-		    rows[i].form, "role %s, answer %s",
+		tap_int(answer_form(rows[i].role, rows[i].answer), rows[i].form,
+		    "role %s, answer %s",
 		    rows[i].role ? rows[i].role : "(none)",
 		    rows[i].answer ? rows[i].answer : "(none)");
 }
@@ -93,7 +93,7 @@ test_headers(void)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct decision decision = { .upstream = rows[i].upstream,
-		    .reason = rows[i].reason };
+			.reason = rows[i].reason };
 		struct buf out = { 0 };
 
 		answer_headers(rows[i].form, &decision, rows[i].token, &out);

@@ -17,7 +17,7 @@
 /* One answer: to "/v2/_catalog?" and exactly this query. */
 struct page {
 	const char *query;
-	unsigned status;	/* 0: 200 */
+	unsigned status; /* 0: 200 */
 	const char *body;
 	const char *link;
 };
@@ -25,93 +25,99 @@ struct page {
 static const struct story {
 	const char *what;
 	struct page pages[5];
-	const char *says;	/* NULL: complete; else part of the sentence */
-	const char *placed;	/* "NAME=UPSTREAM " of each, in their order */
+	const char *says;   /* NULL: complete; else part of the sentence */
+	const char *placed; /* "NAME=UPSTREAM " of each, in their order */
 	unsigned names, conflicts;
 } stories[] = {
-	{ "one page", { { "n=1000", 0, "{\"repositories\":[\"a\",\"b/c\"]}",
-	    NULL } }, NULL, "a=old b/c=old ", 2, 0 },
-	{ "nothing", { { "n=1000", 0, "{\"repositories\":[]}", NULL } },
-	  NULL, "", 0, 0 },
+	{ "one page",
+	    { { "n=1000", 0, "{\"repositories\":[\"a\",\"b/c\"]}", NULL } },
+	    NULL, "a=old b/c=old ", 2, 0 },
+	{ "nothing", { { "n=1000", 0, "{\"repositories\":[]}", NULL } }, NULL,
+	    "", 0, 0 },
 	{ "three pages, Links relative and absolute",
-	  { { "n=1000", 0, "{\"repositories\":[\"a\"]}",
-	      "</v2/_catalog?last=a&n=1000>; rel=\"next\"" },
-	    { "n=1000&last=a", 0, "{\"repositories\":[\"b/c\"]}",
-	      "<https://elsewhere.example/v2/_catalog?n=1000&last=b%2Fc>; "
-	      "rel=next" },
-	    { "n=1000&last=b%2Fc", 0, "{\"repositories\":[\"d\"]}", NULL } },
-	  NULL, "a=old b/c=old d=old ", 3, 0 },
+	    { { "n=1000", 0, "{\"repositories\":[\"a\"]}",
+		  "</v2/_catalog?last=a&n=1000>; rel=\"next\"" },
+		{ "n=1000&last=a", 0, "{\"repositories\":[\"b/c\"]}",
+		    "<https://elsewhere.example/v2/_catalog?n=1000&last=b%2Fc>; "
+		    "rel=next" },
+		{ "n=1000&last=b%2Fc", 0, "{\"repositories\":[\"d\"]}",
+		    NULL } },
+	    NULL, "a=old b/c=old d=old ", 3, 0 },
 	{ "a registry whose pages are smaller",
-	  { { "n=1000", 0, "{\"repositories\":[\"a\"]}",
-	      "</v2/_catalog?last=a&n=1>; rel=\"next\"" },
-	    { "n=1&last=a", 0, "{\"repositories\":[\"b\"]}", NULL } },
-	  NULL, "a=old b=old ", 2, 0 },
+	    { { "n=1000", 0, "{\"repositories\":[\"a\"]}",
+		  "</v2/_catalog?last=a&n=1>; rel=\"next\"" },
+		{ "n=1&last=a", 0, "{\"repositories\":[\"b\"]}", NULL } },
+	    NULL, "a=old b=old ", 2, 0 },
 	{ "a registry that refuses 1,000",
-	  { { "n=1000", 400, "{\"errors\":[]}", NULL },
-	    { "n=100", 0, "{\"repositories\":[\"a\"]}",
-	      "</v2/_catalog?last=a&n=100>; rel=\"next\"" },
-	    { "n=100&last=a", 0, "{\"repositories\":[\"b\"]}", NULL } },
-	  NULL, "a=old b=old ", 2, 0 },
+	    { { "n=1000", 400, "{\"errors\":[]}", NULL },
+		{ "n=100", 0, "{\"repositories\":[\"a\"]}",
+		    "</v2/_catalog?last=a&n=100>; rel=\"next\"" },
+		{ "n=100&last=a", 0, "{\"repositories\":[\"b\"]}", NULL } },
+	    NULL, "a=old b=old ", 2, 0 },
 	{ "an empty page, and a Link to something else",
-	  { { "n=1000", 0, "{\"repositories\":null}",
-	      "</first>; rel=\"first\", </v2/_catalog?last=q>; rel=\"next\"" },
-	    { "n=1000&last=q", 0, "{\"repositories\":[\"r\"]}",
-	      "</v2/_catalog?last=a>; rel=\"prev\"" } },
-	  NULL, "r=old ", 1, 0 },
+	    { { "n=1000", 0, "{\"repositories\":null}",
+		  "</first>; rel=\"first\", </v2/_catalog?last=q>; rel=\"next\"" },
+		{ "n=1000&last=q", 0, "{\"repositories\":[\"r\"]}",
+		    "</v2/_catalog?last=a>; rel=\"prev\"" } },
+	    NULL, "r=old ", 1, 0 },
 	{ "names outside the grammar count, and are not placed",
-	  { { "n=1000", 0,
-	      "{\"repositories\":[\"A\",\"a\",\"../x\",\"a//b\",\"\"]}",
-	      NULL } }, NULL, "a=old ", 5, 0 },
+	    { { "n=1000", 0,
+		"{\"repositories\":[\"A\",\"a\",\"../x\",\"a//b\",\"\"]}",
+		NULL } },
+	    NULL, "a=old ", 5, 0 },
 	{ "a name that is placed elsewhere",
-	  { { "n=1000", 0, "{\"repositories\":[\"a\",\"on-new\"]}", NULL } },
-	  NULL, "a=old on-new=new ", 2, 1 },
+	    { { "n=1000", 0, "{\"repositories\":[\"a\",\"on-new\"]}", NULL } },
+	    NULL, "a=old on-new=new ", 2, 1 },
 
-	{ "the same page again", { { "n=1000", 0, "{\"repositories\":[\"a\"]}",
-	    "</v2/_catalog?last=a>; rel=\"next\"" },
-	    { "n=1000&last=a", 0, "{\"repositories\":[\"b\"]}",
-	    "</v2/_catalog?last=a>; rel=\"next\"" } },
-	  "comes back", "a=old b=old ", 0, 0 },
-	{ "two pages in turn", { { "n=1000", 0, "{\"repositories\":[\"a\"]}",
-	    "</v2/_catalog?last=a>; rel=\"next\"" },
-	    { "n=1000&last=a", 0, "{\"repositories\":[\"b\"]}",
-	    "</v2/_catalog?last=b>; rel=\"next\"" },
-	    { "n=1000&last=b", 0, "{\"repositories\":[\"c\"]}",
-	    "</v2/_catalog?last=a>; rel=\"next\"" } },
-	  "comes back", "a=old b=old c=old ", 0, 0 },
+	{ "the same page again",
+	    { { "n=1000", 0, "{\"repositories\":[\"a\"]}",
+		  "</v2/_catalog?last=a>; rel=\"next\"" },
+		{ "n=1000&last=a", 0, "{\"repositories\":[\"b\"]}",
+		    "</v2/_catalog?last=a>; rel=\"next\"" } },
+	    "comes back", "a=old b=old ", 0, 0 },
+	{ "two pages in turn",
+	    { { "n=1000", 0, "{\"repositories\":[\"a\"]}",
+		  "</v2/_catalog?last=a>; rel=\"next\"" },
+		{ "n=1000&last=a", 0, "{\"repositories\":[\"b\"]}",
+		    "</v2/_catalog?last=b>; rel=\"next\"" },
+		{ "n=1000&last=b", 0, "{\"repositories\":[\"c\"]}",
+		    "</v2/_catalog?last=a>; rel=\"next\"" } },
+	    "comes back", "a=old b=old c=old ", 0, 0 },
 	{ "two pages in turn behind others",
-	  { { "n=1000", 0, "{\"repositories\":[\"a\"]}",
-	      "</v2/_catalog?last=a>; rel=\"next\"" },
-	    { "n=1000&last=a", 0, "{\"repositories\":[\"b\"]}",
-	      "</v2/_catalog?last=b>; rel=\"next\"" },
-	    { "n=1000&last=b", 0, "{\"repositories\":[\"c\"]}",
-	      "</v2/_catalog?last=c>; rel=\"next\"" },
-	    { "n=1000&last=c", 0, "{\"repositories\":[\"d\"]}",
-	      "</v2/_catalog?last=b>; rel=\"next\"" } },
-	  "comes back", "a=old b=old c=old d=old ", 0, 0 },
-	{ "a Link without a query", { { "n=1000", 0,
-	    "{\"repositories\":[\"a\"]}", "</v2/_catalog>; rel=\"next\"" } },
-	  "without a query", "", 0, 0 },
-	{ "a Link without last", { { "n=1000", 0,
-	    "{\"repositories\":[\"a\"]}",
-	    "</v2/_catalog?n=5>; rel=\"next\"" } },
-	  "without a \"last\"", "", 0, 0 },
-	{ "a Link with last twice", { { "n=1000", 0,
-	    "{\"repositories\":[\"a\"]}",
-	    "</v2/_catalog?last=a&last=b>; rel=\"next\"" } },
-	  "twice", "", 0, 0 },
-	{ "who must sign in", { { "n=1000", 401, "{}", NULL } },
-	  "auth_file", "", 0, 0 },
-	{ "no catalogue", { { "n=1000", 404, "{}", NULL } },
-	  "enable it", "", 0, 0 },
-	{ "an error", { { "n=1000", 502, "<html>", NULL } },
-	  "HTTP 502", "", 0, 0 },
-	{ "HTML", { { "n=1000", 0, "<html>", NULL } },
-	  "not one JSON object", "", 0, 0 },
+	    { { "n=1000", 0, "{\"repositories\":[\"a\"]}",
+		  "</v2/_catalog?last=a>; rel=\"next\"" },
+		{ "n=1000&last=a", 0, "{\"repositories\":[\"b\"]}",
+		    "</v2/_catalog?last=b>; rel=\"next\"" },
+		{ "n=1000&last=b", 0, "{\"repositories\":[\"c\"]}",
+		    "</v2/_catalog?last=c>; rel=\"next\"" },
+		{ "n=1000&last=c", 0, "{\"repositories\":[\"d\"]}",
+		    "</v2/_catalog?last=b>; rel=\"next\"" } },
+	    "comes back", "a=old b=old c=old d=old ", 0, 0 },
+	{ "a Link without a query",
+	    { { "n=1000", 0, "{\"repositories\":[\"a\"]}",
+		"</v2/_catalog>; rel=\"next\"" } },
+	    "without a query", "", 0, 0 },
+	{ "a Link without last",
+	    { { "n=1000", 0, "{\"repositories\":[\"a\"]}",
+		"</v2/_catalog?n=5>; rel=\"next\"" } },
+	    "without a \"last\"", "", 0, 0 },
+	{ "a Link with last twice",
+	    { { "n=1000", 0, "{\"repositories\":[\"a\"]}",
+		"</v2/_catalog?last=a&last=b>; rel=\"next\"" } },
+	    "twice", "", 0, 0 },
+	{ "who must sign in", { { "n=1000", 401, "{}", NULL } }, "auth_file",
+	    "", 0, 0 },
+	{ "no catalogue", { { "n=1000", 404, "{}", NULL } }, "enable it", "", 0,
+	    0 },
+	{ "an error", { { "n=1000", 502, "<html>", NULL } }, "HTTP 502", "", 0,
+	    0 },
+	{ "HTML", { { "n=1000", 0, "<html>", NULL } }, "not one JSON object",
+	    "", 0, 0 },
 	{ "the second page fails, and the first stays",
-	  { { "n=1000", 0, "{\"repositories\":[\"a\"]}",
-	      "</v2/_catalog?last=a>; rel=\"next\"" },
-	    { "n=1000&last=a", 503, "{}", NULL } },
-	  "HTTP 503", "a=old ", 0, 0 },
+	    { { "n=1000", 0, "{\"repositories\":[\"a\"]}",
+		  "</v2/_catalog?last=a>; rel=\"next\"" },
+		{ "n=1000&last=a", 503, "{}", NULL } },
+	    "HTTP 503", "a=old ", 0, 0 },
 };
 
 static const struct page *pages;
@@ -143,8 +149,8 @@ answer(void *arg, const struct server_request *request,
 	if (strcmp(request->target, "/v2/p/tags/list?n=1") == 0) {
 		reply->status = tags_status;
 		buf_fmt(&reply->headers, "Content-Type: %s\r\n", tags_type);
-		if (push_while_asked && table_write(present->table, write_now,
-		    NULL) != ERR_OK)
+		if (push_while_asked &&
+		    table_write(present->table, write_now, NULL) != ERR_OK)
 			reply->status = 418;
 		return;
 	}
@@ -224,11 +230,12 @@ tell(const struct story *story, struct http *http, const char *url,
 		tap_int((long long)import.conflicts, story->conflicts,
 		    "its conflicts");
 		tap_ok(import.completed_s > 0 && import.started_s == 0 &&
-		    import.last[0] == '\0', "it is complete");
+			import.last[0] == '\0',
+		    "it is complete");
 	} else {
 		tap_ok(err == ERR_PEER &&
-		    strstr(err_text(), story->says) != NULL, "%s: %s",
-		    story->what, err_text());
+			strstr(err_text(), story->says) != NULL,
+		    "%s: %s", story->what, err_text());
 		tap_int((long long)import.names, 99, "out is untouched");
 	}
 	check_placed(story->placed, "what is placed");
@@ -266,25 +273,26 @@ resumes(struct http *http, const char *url)
 	world.upstreams[4].url = (char *)url;
 	pages = first;
 	tap_int(catalogue_import(world.table, http, &world.conf, world.images,
-	    world.images->primary, stop_at_third, &import), ERR_OK,
-	    "stopped behind two pages");
+		    world.images->primary, stop_at_third, &import),
+	    ERR_OK, "stopped behind two pages");
 	tap_ok(import.started_s > 0 && import.completed_s == 0,
 	    "it is not complete");
 	tap_str(import.last, "b", "it stands behind b");
 	tap_int(catalogue_import(world.table, http, &world.conf, world.images,
-	    world.images->primary, NULL, &import), ERR_PEER,
-	    "the third page fails");
+		    world.images->primary, NULL, &import),
+	    ERR_PEER, "the third page fails");
 	pages = rest;
 	tap_int(catalogue_import(world.table, http, &world.conf, world.images,
-	    world.images->primary, NULL, &import), ERR_OK, "and then comes");
+		    world.images->primary, NULL, &import),
+	    ERR_OK, "and then comes");
 	tap_int((long long)import.names, 3, "all names are counted");
 	check_placed("a=old b=old c=old ", "all names are placed");
-	pages = (const struct page[]){
-		{ "n=1000", 0, "{\"repositories\":[\"z\"]}", NULL },
+	pages = (const struct page[]){ { "n=1000", 0,
+					   "{\"repositories\":[\"z\"]}", NULL },
 		{ NULL, 0, NULL, NULL } };
 	tap_int(catalogue_import(world.table, http, &world.conf, world.images,
-	    world.images->primary, NULL, &import), ERR_OK,
-	    "the next import begins anew");
+		    world.images->primary, NULL, &import),
+	    ERR_OK, "the next import begins anew");
 	tap_int((long long)import.names, 1, "and counts anew");
 	world_close(&world);
 }
@@ -314,20 +322,20 @@ static const struct {
 	bool push;
 	enum err err;
 	const char *placed;
-	bool expired;		/* is it still to be settled now? */
+	bool expired; /* is it still to be settled now? */
 } settlings[] = {
-	{ "tags: final", 200, "application/json", false,
-	  ERR_OK, "p=old ", false },
-	{ "404 of a registry: dropped", 404,
-	  "application/json; charset=utf-8", false, ERR_OK, "", false },
-	{ "404 of something else: put off", 404, "text/html", false,
-	  ERR_PEER, "p=old? ", false },
-	{ "200 of something else: put off", 200, "text/html", false,
-	  ERR_PEER, "p=old? ", false },
-	{ "503: put off", 503, "application/json", false,
-	  ERR_PEER, "p=old? ", false },
+	{ "tags: final", 200, "application/json", false, ERR_OK, "p=old ",
+	    false },
+	{ "404 of a registry: dropped", 404, "application/json; charset=utf-8",
+	    false, ERR_OK, "", false },
+	{ "404 of something else: put off", 404, "text/html", false, ERR_PEER,
+	    "p=old? ", false },
+	{ "200 of something else: put off", 200, "text/html", false, ERR_PEER,
+	    "p=old? ", false },
+	{ "503: put off", 503, "application/json", false, ERR_PEER, "p=old? ",
+	    false },
 	{ "404, but a write came meanwhile: stays", 404, "application/json",
-	  true, ERR_OK, "p=old? ", true },
+	    true, ERR_OK, "p=old? ", true },
 };
 
 static void
@@ -358,7 +366,8 @@ settles(struct http *http, const char *url)
 		    settlings[i].expired ? ERR_OK : ERR_ABSENT,
 		    "what is to be settled now");
 		tap_int(catalogue_settle(world.table, http, &world.conf,
-		    world.images, "unknown"), ERR_OK, "a row that is none");
+			    world.images, "unknown"),
+		    ERR_OK, "a row that is none");
 		world_close(&world);
 	}
 }

@@ -21,8 +21,8 @@ set_variables(char *variables, char *names[MAX_VARIABLES + 1])
 	size_t n = 0;
 
 	for (char *line = strtok_r(variables, "\n", &save);
-	    line != NULL && n < MAX_VARIABLES;
-	    line = strtok_r(NULL, "\n", &save)) {
+	     line != NULL && n < MAX_VARIABLES;
+	     line = strtok_r(NULL, "\n", &save)) {
 		if ((value = strchr(line, '=')) == NULL)
 			abort();
 		*value++ = '\0';

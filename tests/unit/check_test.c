@@ -105,8 +105,8 @@ test_well(void)
 	if (getpwnam("reproute") == NULL) {
 		tap_int(scene.tool.status, 0, "all is well");
 		tool_says(&scene.tool, "ok       state_dir: ", "state_dir");
-		tool_says(&scene.tool, "ok       push.token_file: ",
-		    "push.token_file");
+		tool_says(&scene.tool,
+		    "ok       push.token_file: ", "push.token_file");
 	}
 	for (size_t i = 0; i < COUNT(well); i++) {
 		char claim[32];
@@ -117,13 +117,16 @@ test_well(void)
 	tool_run(&scene.tool, "check -t");
 	tap_int(scene.tool.status, 0, "the configuration only");
 	tap_ok(strchr(scene.tool.out.data, '\n') ==
-	    scene.tool.out.data + scene.tool.out.len - 1, "is one line");
+		scene.tool.out.data + scene.tool.out.len - 1,
+	    "is one line");
 	tool_run(&scene.tool, "-t");
-	tool_says(&scene.tool, "ok       configuration: ",
-	    "the same without a verb");
+	tool_says(&scene.tool,
+	    "ok       configuration: ", "the same without a verb");
 	tool_run(&scene.tool, "check -t --json");
-	tool_says(&scene.tool, "{\"checks\":[{\"level\":\"ok\",\"subject\":"
-	    "\"configuration\",\"text\":\"", "as JSON");
+	tool_says(&scene.tool,
+	    "{\"checks\":[{\"level\":\"ok\",\"subject\":"
+	    "\"configuration\",\"text\":\"",
+	    "as JSON");
 	tool_says(&scene.tool, "\"}],\"errors\":0}", "with a sum");
 	tool_run(&scene.tool, "check more");
 	tap_int(scene.tool.status, 64, "it takes no operand");
@@ -216,20 +219,24 @@ static const struct {
 	void (*spoil)(struct scene *);
 	int status;
 	const char *says;
-	bool no_user;	/* only where there is no user reproute */
+	bool no_user; /* only where there is no user reproute */
 } rows[] = {
-	{ "placement", spoil_placement, 1, "error    placements: team/lost is "
-	    "placed on the upstream \"gone\"", false },
+	{ "placement", spoil_placement, 1,
+	    "error    placements: team/lost is "
+	    "placed on the upstream \"gone\"",
+	    false },
 	{ "doubt", spoil_doubt, 1, "error    code: in doubt: ", false },
 	{ "secret", spoil_secret, 1, "error    push.token_file: ", false },
-	{ "secret-mode", spoil_secret_mode, 1, "error    push.token_file: ",
-	    false },
+	{ "secret-mode", spoil_secret_mode, 1,
+	    "error    push.token_file: ", false },
 	{ "pulse", spoil_pulse, 1, "error    heartbeat: ", false },
-	{ "dir-mode", spoil_dir_mode, 0, "is open to everybody: chmod o= ",
-	    true },
+	{ "dir-mode", spoil_dir_mode, 0,
+	    "is open to everybody: chmod o= ", true },
 	{ "dir-group", spoil_dir_group, 0, ": chmod g+s ", true },
-	{ "feed", spoil_feed, 0, "/feed.sock: nobody listens; does the daemon "
-	    "run?\n", true },
+	{ "feed", spoil_feed, 0,
+	    "/feed.sock: nobody listens; does the daemon "
+	    "run?\n",
+	    true },
 	{ "router", spoil_router, 0, "warning  fcgi.sock: ", true },
 	{ "table", spoil_table, 0, "warning  table: there is none yet", true },
 };

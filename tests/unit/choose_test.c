@@ -17,20 +17,27 @@ static struct upstream replicas[] = {
 #define N_REPLICAS 3
 
 static struct route git = {
-	.name = "stash", .kind = ROUTE_GIT, .prefix = "/scm/",
-	.primary = &primary, .n_replicas = N_REPLICAS,
+	.name = "stash",
+	.kind = ROUTE_GIT,
+	.prefix = "/scm/",
+	.primary = &primary,
+	.n_replicas = N_REPLICAS,
 	.replicas = { &replicas[0], &replicas[1], &replicas[2] },
 };
 static struct route registry = {
-	.name = "registry", .kind = ROUTE_REGISTRY, .prefix = "/v2/",
-	.primary = &primary, .to = &new_side,
+	.name = "registry",
+	.kind = ROUTE_REGISTRY,
+	.prefix = "/v2/",
+	.primary = &primary,
+	.to = &new_side,
 };
 
 static struct request
 request_of(const struct route *route, enum op op, const char *name)
 {
-	struct request request = { .route = route, .op = op,
-	    .canonical = true };
+	struct request request = { .route = route,
+		.op = op,
+		.canonical = true };
 
 	snprintf(request.name, sizeof(request.name), "%s", name);
 	return request;
@@ -56,8 +63,8 @@ candidates(const struct decision *decision)
 
 	text[0] = '\0';
 	for (unsigned i = 0; i < decision->n_candidates; i++)
-		len += (size_t)snprintf(text + len, sizeof(text) - len,
-		    "%s%s", i > 0 ? " " : "", decision->candidates[i]->name);
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s",
+		    i > 0 ? " " : "", decision->candidates[i]->name);
 	return text;
 }
 
@@ -76,20 +83,19 @@ test_git_requests(void)
 		bool raises_fence, needs_view;
 	} rows[] = {
 		{ "other", OP_OTHER, "", true, "other", false, false },
-		{ "archive", OP_GIT_ARCHIVE, "r", true, "other", false,
-		    false },
+		{ "archive", OP_GIT_ARCHIVE, "r", true, "other", false, false },
 		{ "lfs", OP_GIT_LFS, "r", true, "other", false, false },
 		{ "dumb", OP_GIT_DUMB, "r", true, "other", false, false },
 		{ "refs, not canonical", OP_GIT_REFS, "r", false, "other",
 		    false, false },
-		{ "upload-pack, not canonical", OP_GIT_UPLOAD_PACK, "r",
-		    false, "other", false, false },
+		{ "upload-pack, not canonical", OP_GIT_UPLOAD_PACK, "r", false,
+		    "other", false, false },
 		{ "refs of nothing", OP_GIT_REFS, "", true, "other", false,
 		    false },
 		{ "write-refs", OP_GIT_WRITE_REFS, "r", true, "write", false,
 		    false },
-		{ "receive-pack", OP_GIT_RECEIVE_PACK, "r", true, "write",
-		    true, false },
+		{ "receive-pack", OP_GIT_RECEIVE_PACK, "r", true, "write", true,
+		    false },
 		{ "receive-pack, not canonical", OP_GIT_RECEIVE_PACK, "r",
 		    false, "write", true, false },
 		{ "receive-pack of nothing", OP_GIT_RECEIVE_PACK, "", true,
@@ -114,9 +120,9 @@ test_git_requests(void)
 		    "git %s: fence", rows[i].claim);
 		tap_int(choose_needs_view(&request), rows[i].needs_view,
 		    "git %s: needs a view", rows[i].claim);
-		tap_str(reason_word(without.reason), rows[i].needs_view ?
-		    "doubt" : rows[i].reason, "git %s: without a table",
-		    rows[i].claim);
+		tap_str(reason_word(without.reason),
+		    rows[i].needs_view ? "doubt" : rows[i].reason,
+		    "git %s: without a table", rows[i].claim);
 		tap_int(without.raises_fence, rows[i].raises_fence,
 		    "git %s: fence without a table", rows[i].claim);
 		tap_str(without.upstream, "master",
@@ -143,19 +149,18 @@ test_git_views(void)
 		enum scope scope;
 		const char *replica[N_REPLICAS];
 		const char *reason;
-		const char *serves;	/* the one replica, or "master" */
+		const char *serves; /* the one replica, or "master" */
 		unsigned n_candidates;
 		bool wants_look;
 	} rows[] = {
 		{ "all well", false, false, 0, SCOPE_REPOSITORY,
 		    { "c", "c", "c" }, "replica", NULL, 4, false },
-		{ "doubt", true, false, 0, SCOPE_REPOSITORY,
-		    { "c", "c", "c" }, "doubt", "master", 1, false },
-		{ "doubt comes before unknown", true, true, 1,
-		    SCOPE_REPOSITORY, { "", "", "" }, "doubt", "master", 1,
-		    false },
-		{ "unknown", false, true, 0, SCOPE_REPOSITORY,
-		    { "", "", "" }, "unknown", "master", 1, true },
+		{ "doubt", true, false, 0, SCOPE_REPOSITORY, { "c", "c", "c" },
+		    "doubt", "master", 1, false },
+		{ "doubt comes before unknown", true, true, 1, SCOPE_REPOSITORY,
+		    { "", "", "" }, "doubt", "master", 1, false },
+		{ "unknown", false, true, 0, SCOPE_REPOSITORY, { "", "", "" },
+		    "unknown", "master", 1, true },
 		{ "unknown comes before fenced", false, true, 1,
 		    SCOPE_REPOSITORY, { "", "", "" }, "unknown", "master", 1,
 		    true },
@@ -172,22 +177,20 @@ test_git_views(void)
 		    { "", "c", "" }, "replica", "slave2", 2, false },
 		{ "one current, and down", false, false, 0, SCOPE_REPOSITORY,
 		    { "", "cd", "" }, "down", "master", 1, false },
-		{ "one current, and drained", false, false, 0,
-		    SCOPE_REPOSITORY, { "", "", "cx" }, "down", "master", 1,
-		    false },
-		{ "one current, of weight 0", false, false, 0,
-		    SCOPE_REPOSITORY, { "c0", "", "" }, "down", "master", 1,
-		    false },
+		{ "one current, and drained", false, false, 0, SCOPE_REPOSITORY,
+		    { "", "", "cx" }, "down", "master", 1, false },
+		{ "one current, of weight 0", false, false, 0, SCOPE_REPOSITORY,
+		    { "c0", "", "" }, "down", "master", 1, false },
 		{ "all current, each with something", false, false, 0,
-		    SCOPE_REPOSITORY, { "cd", "cx", "c0" }, "down", "master",
-		    1, false },
+		    SCOPE_REPOSITORY, { "cd", "cx", "c0" }, "down", "master", 1,
+		    false },
 		{ "the one that is left", false, false, 0, SCOPE_REPOSITORY,
 		    { "cd", "cx", "c" }, "replica", "slave3", 2, false },
 		{ "down and not current", false, false, 0, SCOPE_REPOSITORY,
 		    { "d", "c", "x" }, "replica", "slave2", 2, false },
 		{ "lags elsewhere, by repository", false, false, 0,
-		    SCOPE_REPOSITORY, { "cl", "", "" }, "replica", "slave1",
-		    2, false },
+		    SCOPE_REPOSITORY, { "cl", "", "" }, "replica", "slave1", 2,
+		    false },
 		{ "lags elsewhere, by host", false, false, 0, SCOPE_HOST,
 		    { "cl", "", "" }, "lagging", "master", 1, true },
 		{ "one lags in nothing, by host", false, false, 0, SCOPE_HOST,
@@ -200,7 +203,8 @@ test_git_views(void)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct git_view view = { .doubt = rows[i].doubt,
-		    .known = !rows[i].unknown, .fences = rows[i].fences };
+			.known = !rows[i].unknown,
+			.fences = rows[i].fences };
 		struct decision out;
 
 		git.scope = rows[i].scope;
@@ -230,8 +234,8 @@ test_git_views(void)
 		    "%s: the first serves", rows[i].claim);
 		tap_int(out.wants_look, rows[i].wants_look, "%s: look",
 		    rows[i].claim);
-		tap_ok(!out.raises_fence && !out.places,
-		    "%s: commits nothing", rows[i].claim);
+		tap_ok(!out.raises_fence && !out.places, "%s: commits nothing",
+		    rows[i].claim);
 	}
 	git.scope = SCOPE_REPOSITORY;
 	for (size_t k = 0; k < N_REPLICAS; k++)
@@ -242,7 +246,9 @@ static void
 test_no_replicas(void)
 {
 	static const struct route alone = { .name = "alone",
-	    .kind = ROUTE_GIT, .prefix = "/a/", .primary = &primary };
+		.kind = ROUTE_GIT,
+		.prefix = "/a/",
+		.primary = &primary };
 	struct request request = request_of(&alone, OP_GIT_REFS, "p/r");
 	struct git_view view = { .known = true };
 	struct decision out;
@@ -295,8 +301,8 @@ count_reads(const struct git_view *view, const char *name,
 		choose_git(&request, &client, view, &out);
 		who[i] = out.upstream;
 		for (size_t k = 0; k < N_REPLICAS; k++)
-			counts[k] += strcmp(out.upstream,
-			    replicas[k].name) == 0;
+			counts[k] += strcmp(out.upstream, replicas[k].name) ==
+			    0;
 	}
 }
 
@@ -368,7 +374,7 @@ test_disruption(void)
 	tap_int(wrong, 0, "when slave2 goes, nobody else moves");
 	tap_int(counts[1], 0, "when slave2 goes, nobody stays there");
 	tap_ok(counts[0] + counts[2] == CLIENTS && moved > 0 &&
-	    counts[0] > 50 && counts[2] > 50,
+		counts[0] > 50 && counts[2] > 50,
 	    "when slave2 goes, the others share its %u", moved);
 }
 
@@ -383,7 +389,7 @@ test_weights(void)
 	sum_reads(&view, sums);
 	for (size_t k = 0; k < N_REPLICAS; k++)
 		tap_ok(is_within(sums[k],
-		    CLIENTS * NAMES / 6 * replicas[k].weight, 5),
+			   CLIENTS * NAMES / 6 * replicas[k].weight, 5),
 		    "weight %u serves %u of %d", replicas[k].weight, sums[k],
 		    CLIENTS * NAMES);
 	replicas[0].weight = replicas[1].weight = 1;
@@ -396,12 +402,11 @@ add_rules(void)
 	bool good;
 
 	registry.rules = rules_new("salt", 100, false);
-	good = rules_add(registry.rules, RULES_INCLUDE, "wave one",
-	    "^a/") == ERR_OK;
-	good &= rules_add(registry.rules, RULES_INCLUDE, NULL,
-	    "^b/") == ERR_OK;
-	good &= rules_add(registry.rules, RULES_EXCLUDE, "not yet",
-	    "^a/x$") == ERR_OK;
+	good = rules_add(registry.rules, RULES_INCLUDE, "wave one", "^a/") ==
+	    ERR_OK;
+	good &= rules_add(registry.rules, RULES_INCLUDE, NULL, "^b/") == ERR_OK;
+	good &= rules_add(registry.rules, RULES_EXCLUDE, "not yet", "^a/x$") ==
+	    ERR_OK;
 	tap_ok(good, "the rules are taken");
 }
 
@@ -412,11 +417,11 @@ registry_view_of(bool imported, enum placed placed, enum place_state state)
 {
 	static const char *const sides[] = { "", "master", "new", "older" };
 	struct registry_view view = { .imported = imported,
-	    .placed = placed != NOT_PLACED };
+		.placed = placed != NOT_PLACED };
 
 	view.placement.state = state;
-	snprintf(view.placement.upstream, sizeof(view.placement.upstream),
-	    "%s", sides[placed]);
+	snprintf(view.placement.upstream, sizeof(view.placement.upstream), "%s",
+	    sides[placed]);
 	return view;
 }
 
@@ -437,30 +442,28 @@ test_registry(void)
 		    "master", "other", NULL, false },
 		{ "base", OP_REG_BASE, "", true, NOT_PLACED, 0, "master",
 		    "other", NULL, false },
-		{ "other", OP_OTHER, "", true, NOT_PLACED, 0, "master",
-		    "other", NULL, false },
+		{ "other", OP_OTHER, "", true, NOT_PLACED, 0, "master", "other",
+		    NULL, false },
 		{ "a placed read", OP_REG_TAGS, "a/r", true, OLD, PLACE_FINAL,
 		    "master", "placed", NULL, false },
-		{ "a placed read on the new side", OP_REG_BLOB_GET, "c/r",
-		    true, NEW, PLACE_FINAL, "new", "placed", NULL, false },
+		{ "a placed read on the new side", OP_REG_BLOB_GET, "c/r", true,
+		    NEW, PLACE_FINAL, "new", "placed", NULL, false },
 		{ "placed comes before not imported", OP_REG_MANIFEST_GET,
 		    "a/r", false, NEW, PLACE_FINAL, "new", "placed", NULL,
 		    false },
-		{ "placed comes before excluded", OP_REG_MANIFEST_GET,
-		    "a/x", true, NEW, PLACE_FINAL, "new", "placed", NULL,
-		    false },
+		{ "placed comes before excluded", OP_REG_MANIFEST_GET, "a/x",
+		    true, NEW, PLACE_FINAL, "new", "placed", NULL, false },
 		{ "placed on a third upstream", OP_REG_UPLOAD_START, "a/r",
 		    true, ELSEWHERE, PLACE_FINAL, "older", "placed", NULL,
 		    false },
 		{ "a final write", OP_REG_UPLOAD_START, "a/r", true, OLD,
 		    PLACE_FINAL, "master", "placed", NULL, false },
-		{ "a provisional write", OP_REG_UPLOAD_START, "a/r", true,
-		    OLD, PLACE_PROVISIONAL, "master", "placed", NULL, true },
-		{ "a manifest on a provisional row", OP_REG_MANIFEST_PUT,
-		    "a/r", true, NEW, PLACE_PROVISIONAL, "new", "placed", NULL,
-		    true },
-		{ "a manifest beside another", OP_REG_MANIFEST_PUT, "a/r",
-		    true, NEW, PLACE_MANIFEST, "new", "placed", NULL, true },
+		{ "a provisional write", OP_REG_UPLOAD_START, "a/r", true, OLD,
+		    PLACE_PROVISIONAL, "master", "placed", NULL, true },
+		{ "a manifest on a provisional row", OP_REG_MANIFEST_PUT, "a/r",
+		    true, NEW, PLACE_PROVISIONAL, "new", "placed", NULL, true },
+		{ "a manifest beside another", OP_REG_MANIFEST_PUT, "a/r", true,
+		    NEW, PLACE_MANIFEST, "new", "placed", NULL, true },
 		{ "a provisional read", OP_REG_BLOB_GET, "a/r", true, NEW,
 		    PLACE_PROVISIONAL, "new", "placed", NULL, false },
 		{ "a provisional cancel", OP_REG_UPLOAD_CANCEL, "a/r", true,
@@ -473,8 +476,8 @@ test_registry(void)
 		    "master", "excluded", "not yet", false },
 		{ "excluded, write", OP_REG_MANIFEST_PUT, "a/x", true,
 		    NOT_PLACED, 0, "master", "excluded", "not yet", true },
-		{ "not included, read", OP_REG_TAGS, "c/r", true, NOT_PLACED,
-		    0, "master", "not-included", NULL, false },
+		{ "not included, read", OP_REG_TAGS, "c/r", true, NOT_PLACED, 0,
+		    "master", "not-included", NULL, false },
 		{ "not included, write", OP_REG_UPLOAD_WRITE, "c/r", true,
 		    NOT_PLACED, 0, "master", "not-included", NULL, true },
 		{ "included, read", OP_REG_MANIFEST_GET, "a/r", true,
@@ -493,9 +496,8 @@ test_registry(void)
 		    NOT_PLACED, 0, "new", "included", "wave one", false },
 		{ "included, delete of a tag", OP_REG_TAG_DELETE, "a/r", true,
 		    NOT_PLACED, 0, "new", "included", "wave one", false },
-		{ "included, delete of a blob", OP_REG_BLOB_DELETE, "a/r",
-		    true, NOT_PLACED, 0, "new", "included", "wave one",
-		    false },
+		{ "included, delete of a blob", OP_REG_BLOB_DELETE, "a/r", true,
+		    NOT_PLACED, 0, "new", "included", "wave one", false },
 		{ "included, cancel", OP_REG_UPLOAD_CANCEL, "a/r", true,
 		    NOT_PLACED, 0, "new", "included", "wave one", false },
 	};
@@ -521,9 +523,9 @@ test_registry(void)
 		choose_registry(&request, NULL, &out);
 		tap_str(out.upstream, named ? "hold" : rows[i].upstream,
 		    "%s: upstream without a table", rows[i].claim);
-		tap_str(reason_word(out.reason), named ? "held" :
-		    rows[i].reason, "%s: reason without a table",
-		    rows[i].claim);
+		tap_str(reason_word(out.reason),
+		    named ? "held" : rows[i].reason,
+		    "%s: reason without a table", rows[i].claim);
 		tap_ok(!out.places && !out.raises_fence,
 		    "%s: commits nothing without a table", rows[i].claim);
 	}
@@ -557,8 +559,7 @@ static void
 test_rule_error(void)
 {
 	static const char rule[] = "^((xy)+)+-prod$";
-	struct request request = request_of(&registry, OP_REG_MANIFEST_PUT,
-	    "");
+	struct request request = request_of(&registry, OP_REG_MANIFEST_PUT, "");
 	struct registry_view view = { .imported = true };
 	struct rules *rules = registry.rules;
 	struct decision out;
@@ -582,10 +583,12 @@ static void
 test_no_migration(void)
 {
 	static const struct route plain = { .name = "plain",
-	    .kind = ROUTE_REGISTRY, .prefix = "/v2/", .primary = &primary };
+		.kind = ROUTE_REGISTRY,
+		.prefix = "/v2/",
+		.primary = &primary };
 	static const enum op asked[] = { OP_REG_CATALOGUE, OP_REG_BASE,
-	    OP_REG_TAGS, OP_REG_UPLOAD_START, OP_REG_MANIFEST_PUT,
-	    OP_REG_BLOB_DELETE };
+		OP_REG_TAGS, OP_REG_UPLOAD_START, OP_REG_MANIFEST_PUT,
+		OP_REG_BLOB_DELETE };
 
 	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
 		struct request request = request_of(&plain, asked[i], "a/r");

@@ -18,7 +18,7 @@ boot_clock(void)
 	first_ms = clock_boot_ms();
 	clock_gettime(CLOCK_BOOTTIME, &after);
 	tap_ok(first_ms >= before.tv_sec * 1000 + before.tv_nsec / 1000000 &&
-	    first_ms <= after.tv_sec * 1000 + after.tv_nsec / 1000000,
+		first_ms <= after.tv_sec * 1000 + after.tv_nsec / 1000000,
 	    "milliseconds since boot: between two looks at CLOCK_BOOTTIME");
 	nanosleep(&gap, NULL);
 	now_ms = clock_boot_ms();
@@ -40,8 +40,8 @@ is_like(const char *text, const char *shape)
 {
 	for (; *shape != '\0'; text++, shape++)
 		if (*shape == 'x' ? *text == '\0' ||
-		    strchr("0123456789abcdef", *text) == NULL :
-		    *text != *shape)
+			    strchr("0123456789abcdef", *text) == NULL
+				  : *text != *shape)
 			return false;
 	return *text == '\0';
 }
@@ -55,7 +55,7 @@ boot_id(void)
 	clock_boot_id(once);
 	clock_boot_id(again);
 	tap_ok(strcmp(once, "-") == 0 ||
-	    is_like(once, "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"),
+		is_like(once, "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"),
 	    "a boot id: %s", once);
 	tap_str(again, once, "the same in one boot");
 }

@@ -14,15 +14,18 @@
 #include "tests/unit/tap.h"
 
 /* Line 1 of most texts here. */
-#define UPS "upstreams = (" \
-	"{ name = \"master\"; url = \"http://m:7990\"; }," \
+#define UPS                                                                    \
+	"upstreams = ("                                                        \
+	"{ name = \"master\"; url = \"http://m:7990\"; },"                     \
 	"{ name = \"s1\"; url = \"http://s1\"; path = \"/srv/{name}.git\"; }," \
-	"{ name = \"s2\"; url = \"http://s2/git/\"; }," \
-	"{ name = \"old\"; url = \"http://old\"; }," \
+	"{ name = \"s2\"; url = \"http://s2/git/\"; },"                        \
+	"{ name = \"old\"; url = \"http://old\"; },"                           \
 	"{ name = \"new\"; url = \"https://new\"; } );\n"
-#define GIT "name = \"g\"; kind = \"git\"; prefix = \"/scm/\"; " \
+#define GIT                                                                    \
+	"name = \"g\"; kind = \"git\"; prefix = \"/scm/\"; "                   \
 	"primary = \"master\"; "
-#define REG "name = \"r\"; kind = \"registry\"; prefix = \"/v2/\"; " \
+#define REG                                                                    \
+	"name = \"r\"; kind = \"registry\"; prefix = \"/v2/\"; "               \
 	"primary = \"old\"; "
 #define REPLICAS "replicas = (\"s1\", \"s2\"); authorize = \"webserver\"; "
 /* From line 2 on: one route, one upstream, one migration, one other. */
@@ -56,7 +59,9 @@ read_text(const char *text, struct conf **out)
 }
 
 /* The error starts with LINE and holds the rest of the sentence's words. */
-static const struct { const char *text, *line, *words; } mistakes[] = {
+static const struct {
+	const char *text, *line, *words;
+} mistakes[] = {
 	/* libconfig's syntax; it leaks a text on which it sees an error */
 	{ "a = ;", "1", "syntax error" },
 	{ "\n\nstate_dir 1;", "3", "syntax error" },
@@ -64,11 +69,13 @@ static const struct { const char *text, *line, *words; } mistakes[] = {
 	{ "\nstate_dir = \"/x\\\"", "2", "close it with a quote" },
 	{ "\nstate_dir = \"/x\\", "2", "close it with a quote" },
 	{ "\n/* routes = ( );\n", "2", "close it with */" },
-	{ "\xef\xbb\xbf" "state_dir = \"/x\";", "1", "syntax error" },
+	{ "\xef\xbb\xbf"
+	  "state_dir = \"/x\";",
+	    "1", "syntax error" },
 	{ "upstreams = (\n{ name = \"a\"; },\n);", "3",
 	    "a trailing comma before the end of a list; leave it out" },
-	{ "routes = (\n{ replicas = (\"a\", \"b\", # one, two\n /* , */ )",
-	    "3", "a trailing comma before the end of a list" },
+	{ "routes = (\n{ replicas = (\"a\", \"b\", # one, two\n /* , */ )", "3",
+	    "a trailing comma before the end of a list" },
 	{ "routes = ( { replicas = [\"a\",] } );", "1",
 	    "a trailing comma before the end of a list" },
 	{ "routes = ( { name = \"a,)\" \n = } );", "2", "syntax error" },
@@ -82,11 +89,11 @@ static const struct { const char *text, *line, *words; } mistakes[] = {
 	{ "sync = { interval_s = 4294967297L; };", "1",
 	    "interval_s = 4294967297 is out of bounds; write 1 to 3600" },
 	{ "state_dir = \"/x\\x00y\";", "1", "\\x00" },
-	{ "a=((((((((((((((((((1))))))))))))))))));", "1",
-	    "nested deeper" },
+	{ "a=((((((((((((((((((1))))))))))))))))));", "1", "nested deeper" },
 
 	/* keys and types */
-	{ "a = 1;", "1", "unknown key a in the configuration; known are "
+	{ "a = 1;", "1",
+	    "unknown key a in the configuration; known are "
 	    "state_dir, run_dir, upstreams, routes, push, sync, replica" },
 	{ "state_dir = 1;", "1", "state_dir is an integer; write a text" },
 	{ "state_dir = \"\";", "1", "state_dir is empty" },
@@ -94,11 +101,13 @@ static const struct { const char *text, *line, *words; } mistakes[] = {
 	{ "state_dir = \"/a\\nb\";", "1", "is a quote missing?" },
 	{ "state_dir = \"/a;\nrun_dir = \";", "1", "is a quote missing?" },
 	{ "run_dir = \"/0123456789012345678901234567890123456789"
-	    "0123456789012345678901234567890123456789\";", "1",
-	    "run_dir has 81 bytes; 80 is the most" },
-	{ "upstreams = { };", "1", "upstreams is a group { ... }; write a "
+	  "0123456789012345678901234567890123456789\";",
+	    "1", "run_dir has 81 bytes; 80 is the most" },
+	{ "upstreams = { };", "1",
+	    "upstreams is a group { ... }; write a "
 	    "list ( ... )" },
-	{ "upstreams = ( \"a\" );", "1", "an item of the list is a text in "
+	{ "upstreams = ( \"a\" );", "1",
+	    "an item of the list is a text in "
 	    "quotes; write a group { ... }" },
 	{ "routes = ( ( ) );", "1", "write a group" },
 	{ "push = 1;", "1", "push is an integer; write a group { ... }" },
@@ -114,27 +123,28 @@ static const struct { const char *text, *line, *words; } mistakes[] = {
 	{ "sync = { interval_s = 60;\nvalid_s = 59; };", "2",
 	    "write 60 or more" },
 	{ "replica = { };", "1", "replica has no root; add root = ...;" },
-	{ "replica = { root = \"/srv\";\norigin = \"http://m/scm/x\"; };",
-	    "2", "put {name} where its name goes" },
-	{ "replica = { root = \"/srv\";\norigin = \"git://m/{name}\"; };",
-	    "2", "no http or https URL" },
+	{ "replica = { root = \"/srv\";\norigin = \"http://m/scm/x\"; };", "2",
+	    "put {name} where its name goes" },
+	{ "replica = { root = \"/srv\";\norigin = \"git://m/{name}\"; };", "2",
+	    "no http or https URL" },
 	{ "replica = { root = \"/srv\";\norigin = \"http://m/{sha}/{name}\"; "
-	    "};", "2", "{sha} has no value here" },
+	  "};",
+	    "2", "{sha} has no value here" },
 
 	/* upstreams */
 	{ "upstreams = (\n{ url = \"http://h\"; } );", "2",
 	    "an upstream has no name; add name = ...;" },
 	{ UP(""), "2", "an upstream has no url" },
-	{ "upstreams = (\n{ name = \"Master\"; url = \"http://h\"; } );",
-	    "2", "the name \"Master\" is not legal; write 1 to 63" },
+	{ "upstreams = (\n{ name = \"Master\"; url = \"http://h\"; } );", "2",
+	    "the name \"Master\" is not legal; write 1 to 63" },
 	{ "upstreams = (\n{ name = \"hold\"; url = \"http://h\"; } );", "2",
 	    "an answer of the router's own" },
 	{ "upstreams = (\n{ name = \"catalogue\"; url = \"http://h\"; } );",
 	    "2", "an answer of the router's own" },
 	{ UPS "routes = ( );\nrun_dir = \"x\";", "3", "absolute" },
 	{ "upstreams = (\n{ name = \"a\"; url = \"http://h\"; },\n"
-	    "{ name = \"a\"; url = \"http://i\"; } );", "3",
-	    "c.conf:2 already; choose another name" },
+	  "{ name = \"a\"; url = \"http://i\"; } );",
+	    "3", "c.conf:2 already; choose another name" },
 	{ UP("url = \"ftp://h\";"), "2", "no http or https URL" },
 	{ UP("url = \"h:80\";"), "2", "no http or https URL" },
 	{ UP("url = \"http://\";"), "2", "no legal host and port" },
@@ -176,26 +186,32 @@ static const struct { const char *text, *line, *words; } mistakes[] = {
 	{ ROUTE("name = \"g\"; kind = \"git\"; prefix = \"/x/\";"), "3",
 	    "has no primary" },
 	{ ROUTE("name = \"g\"; kind = \"git\"; prefix = \"/x/\"; "
-	    "primary = \"nobody\";"), "3", "there is no upstream \"nobody\"" },
+		"primary = \"nobody\";"),
+	    "3", "there is no upstream \"nobody\"" },
 	{ ROUTE(GIT "mode = \"observe\";"), "3", "unknown key mode" },
 	{ ROUTE(GIT "migrate = { to = \"new\"; };"), "3",
 	    "unknown key migrate in a git route" },
 	{ ROUTE(REG "replicas = ( );"), "3",
 	    "unknown key replicas in a registry route" },
 	{ ROUTE("name = \"g\"; kind = \"git\"; prefix = \"scm/\"; "
-	    "primary = \"master\";"), "3", "start and end with a slash" },
+		"primary = \"master\";"),
+	    "3", "start and end with a slash" },
 	{ ROUTE("name = \"g\"; kind = \"git\"; prefix = \"/scm\"; "
-	    "primary = \"master\";"), "3", "start and end with a slash" },
+		"primary = \"master\";"),
+	    "3", "start and end with a slash" },
 	{ ROUTE("name = \"g\"; kind = \"git\"; prefix = \"/a//b/\"; "
-	    "primary = \"master\";"), "3", "an empty, . or .. segment" },
+		"primary = \"master\";"),
+	    "3", "an empty, . or .. segment" },
 	{ ROUTE("name = \"g\"; kind = \"git\"; prefix = \"/a/../\"; "
-	    "primary = \"master\";"), "3", "an empty, . or .. segment" },
+		"primary = \"master\";"),
+	    "3", "an empty, . or .. segment" },
 	{ ROUTE("name = \"g\"; kind = \"git\"; prefix = \"/a%20/\"; "
-	    "primary = \"master\";"), "3", "a byte that is not taken" },
+		"primary = \"master\";"),
+	    "3", "a byte that is not taken" },
 	{ ROUTE("name = \"r\"; kind = \"registry\"; prefix = \"/v1/\"; "
-	    "primary = \"old\";"), "3", "always \"/v2/\"" },
-	{ ROUTE(GIT "replicas = (\"s1\");"), "3",
-	    "knows no users" },
+		"primary = \"old\";"),
+	    "3", "always \"/v2/\"" },
+	{ ROUTE(GIT "replicas = (\"s1\");"), "3", "knows no users" },
 	{ ROUTE(GIT "replicas = (\"s1\");\nauthorize = \"primary\";"), "4",
 	    "not available in this version" },
 	{ ROUTE(GIT "replicas = (\"s1\"); authorize = \"no\";"), "3",
@@ -217,15 +233,17 @@ static const struct { const char *text, *line, *words; } mistakes[] = {
 	{ ROUTE(GIT REPLICAS "command = (\"ssh\");"), "3", "never run" },
 	{ ROUTE(GIT REPLICAS "converge = \"command\"; command = ( );"), "3",
 	    "command has 0 items; write 1 to 64" },
-	{ ROUTE(GIT REPLICAS "converge = \"command\"; command = \"ssh\";"),
-	    "3", "write a list" },
+	{ ROUTE(GIT REPLICAS "converge = \"command\"; command = \"ssh\";"), "3",
+	    "write a list" },
 	{ ROUTE(GIT REPLICAS "converge = \"command\"; "
-	    "command = (\"ssh\", \"\");"), "3", "is empty" },
+			     "command = (\"ssh\", \"\");"),
+	    "3", "is empty" },
 	{ ROUTE(GIT REPLICAS "converge = \"command\"; "
-	    "command = (\"ssh\", \"{host}\");"), "3",
-	    "{host} has no value here" },
+			     "command = (\"ssh\", \"{host}\");"),
+	    "3", "{host} has no value here" },
 	{ ROUTE(GIT REPLICAS "converge = \"command\"; "
-	    "command = (\"ssh\", \"{name\");"), "3", "brace" },
+			     "command = (\"ssh\", \"{name\");"),
+	    "3", "brace" },
 	{ ROUTE(GIT "scope = \"all\";"), "3", "\"repository\" or \"host\"" },
 	{ ROUTE(GIT "fold_case = \"yes\";"), "3", "write true or false" },
 	{ ROUTE(GIT "fence_s = 0;"), "3", "1 to 86400" },
@@ -236,12 +254,14 @@ static const struct { const char *text, *line, *words; } mistakes[] = {
 	{ ROUTE(REG "provisional_s = 0;"), "3", "provisional_s = 0" },
 	{ ROUTE(GIT "},\n{" GIT), "4", "the route \"g\" is in " },
 	{ ROUTE(GIT "},\n{ name = \"h\"; kind = \"git\"; "
-	    "prefix = \"/scm/x/\"; primary = \"s1\";"), "4", "overlaps" },
+		    "prefix = \"/scm/x/\"; primary = \"s1\";"),
+	    "4", "overlaps" },
 	{ ROUTE(GIT "},\n{ name = \"h\"; kind = \"git\"; "
-	    "prefix = \"/\"; primary = \"s1\";"), "4", "overlaps" },
+		    "prefix = \"/\"; primary = \"s1\";"),
+	    "4", "overlaps" },
 	{ ROUTE(GIT "},\n{ name = \"h\"; kind = \"git\"; "
-	    "prefix = \"/git/\"; primary = \"master\";"), "4",
-	    "have one primary, \"master\"" },
+		    "prefix = \"/git/\"; primary = \"master\";"),
+	    "4", "have one primary, \"master\"" },
 
 	/* migrations */
 	{ ROUTE(REG "migrate = 1;"), "3", "write a group" },
@@ -260,10 +280,11 @@ static const struct { const char *text, *line, *words; } mistakes[] = {
 	{ MIGRATE("to = \"new\"; include = ({ name = \"a\"; });"), "4",
 	    "a rule has no pattern" },
 	{ MIGRATE("to = \"new\"; include = ({ name = \"a b\"; "
-	    "pattern = \"a\"; });"), "4", "is not legal" },
+		  "pattern = \"a\"; });"),
+	    "4", "is not legal" },
 	{ MIGRATE("to = \"new\"; include = ({ name = \"a\"; pattern = \"a\"; "
-	    "});\nexclude = ({ name = \"a\"; pattern = \"b\"; });"), "5",
-	    "the rule \"a\" is there twice" },
+		  "});\nexclude = ({ name = \"a\"; pattern = \"b\"; });"),
+	    "5", "the rule \"a\" is there twice" },
 	{ MIGRATE("to = \"new\"; percent = 101;"), "4",
 	    "percent = 101 is out of bounds; write 0 to 100" },
 	{ MIGRATE("to = \"new\"; percent = -0.5;"), "4", "0 to 100" },
@@ -285,9 +306,10 @@ test_mistakes(void)
 		    mistakes[i].line);
 
 		if (!tap_ok(err == ERR_CONF && conf == NULL &&
-		    strncmp(err_text(), want, strlen(want)) == 0 &&
-		    strstr(err_text() + strlen(want), mistakes[i].words),
-		    "mistake %zu: %s", i, mistakes[i].words)) {
+			    strncmp(err_text(), want, strlen(want)) == 0 &&
+			    strstr(err_text() + strlen(want),
+				mistakes[i].words),
+			"mistake %zu: %s", i, mistakes[i].words)) {
 			tap_note("want %s%s", want, mistakes[i].words);
 			tap_note("got  %s", err ? err_text() : "no error");
 		}
@@ -297,21 +319,27 @@ test_mistakes(void)
 }
 
 static const char *const legal[] = {
-	"", "# nothing", "upstreams = (); routes = [];", "sync = { };",
-	"push = { };", "replica = { root = \"/srv/git\"; };",
+	"",
+	"# nothing",
+	"upstreams = (); routes = [];",
+	"sync = { };",
+	"push = { };",
+	"replica = { root = \"/srv/git\"; };",
 	UP("url = \"http://h\"; weight = 0;"),
 	UP("url = \"https://[2001:db8::1]:8443/a/%41/\";"),
 	UP("url = \"http://10.0.0.1:65535\";"),
-	ROUTE(GIT), ROUTE(GIT "replicas = ( );"),
+	ROUTE(GIT),
+	ROUTE(GIT "replicas = ( );"),
 	ROUTE(GIT "replicas = [\"s1\"]; authorize = \"webserver\";"),
 	ROUTE(GIT "replicas = (\"s1\"); converge = \"local\"; "
-	    "authorize = \"webserver\";"),
+		  "authorize = \"webserver\";"),
 	ROUTE(GIT "authorize = \"webserver\""),
-	ROUTE(REG), MIGRATE("to = \"new\";"),
+	ROUTE(REG),
+	MIGRATE("to = \"new\";"),
 	MIGRATE("to = \"new\"; include = []; exclude = ();"),
 	MIGRATE("to = \"new\"; percent = 12.5;"),
 	ROUTE(GIT "}, { name = \"h\"; kind = \"git\"; prefix = \"/scm2/\"; "
-	    "primary = \"s1\";"),
+		  "primary = \"s1\";"),
 	ROUTE(GIT "}, {" REG),
 };
 
@@ -322,7 +350,7 @@ test_legal(void)
 		struct conf *conf;
 
 		if (!tap_ok(read_text(legal[i], &conf) == ERR_OK,
-		    "legal text %zu", i))
+			"legal text %zu", i))
 			tap_note("%s", err_text());
 		conf_free(conf);
 	}
@@ -336,7 +364,7 @@ test_defaults(void)
 	const struct route *git, *registry;
 
 	if (!tap_ok(read_text(ROUTE(GIT "}, {" REG), &conf) == ERR_OK,
-	    "a small configuration is read"))
+		"a small configuration is read"))
 		return;
 	tap_str(conf->state_dir, "/var/lib/reproute", "state_dir");
 	tap_str(conf->run_dir, "/run/reproute", "run_dir");
@@ -376,17 +404,19 @@ test_defaults(void)
 	conf_free(conf);
 }
 
-#define EVERY_GIT "name = \"g\"; kind = \"git\"; prefix = \"/~a/b+c/\"; " \
-	"primary = \"master\"; replicas = [\"s2\", \"s1\"]; " \
-	"authorize = \"webserver\"; proof = \"commit\"; " \
-	"converge = \"command\"; " \
-	"command = (\"ssh\", \"{upstream}\", \"git-fetch {name}\"); " \
-	"scope = \"host\"; fold_case = true; fence_s = 1; push_max_s = 2; " \
+#define EVERY_GIT                                                              \
+	"name = \"g\"; kind = \"git\"; prefix = \"/~a/b+c/\"; "                \
+	"primary = \"master\"; replicas = [\"s2\", \"s1\"]; "                  \
+	"authorize = \"webserver\"; proof = \"commit\"; "                      \
+	"converge = \"command\"; "                                             \
+	"command = (\"ssh\", \"{upstream}\", \"git-fetch {name}\"); "          \
+	"scope = \"host\"; fold_case = true; fence_s = 1; push_max_s = 2; "    \
 	"watch_s = 3; "
-#define EVERY_REG REG "import_s = 4; provisional_s = 5; migrate = { " \
-	"to = \"new\"; include = (\"^a\", { name = \"b\"; " \
-	"pattern = \"^b\"; }); exclude = [\"^ab\"]; percent = 100.0; " \
-	"percent_by = \"namespace\"; salt = \"x\"; }; "
+#define EVERY_REG                                                              \
+	REG "import_s = 4; provisional_s = 5; migrate = { "                    \
+	    "to = \"new\"; include = (\"^a\", { name = \"b\"; "                \
+	    "pattern = \"^b\"; }); exclude = [\"^ab\"]; percent = 100.0; "     \
+	    "percent_by = \"namespace\"; salt = \"x\"; }; "
 
 static void
 test_every_key(void)
@@ -396,14 +426,17 @@ test_every_key(void)
 	struct conf *conf;
 	size_t index = 9;
 
-	if (!tap_ok(read_text(ROUTE(EVERY_GIT "}, {" EVERY_REG)
-	    "state_dir = \"/s\"; run_dir = \"/r\"; "
-	    "push = { token_file = \"/t\"; }; "
-	    "sync = { interval_s = 2; sweep_s = 3; fetches = 5; stall_s = 4; "
-	    "valid_s = 9; }; replica = { root = \"/srv\"; "
-	    "origin = \"http://m/scm/{name}.git\"; auth_file = \"/a\"; "
-	    "token_file = \"/b\"; };", &conf) == ERR_OK,
-	    "every key is read")) {
+	if (!tap_ok(
+		read_text(
+		    ROUTE(EVERY_GIT
+			"}, {" EVERY_REG) "state_dir = \"/s\"; run_dir = \"/r\"; "
+					  "push = { token_file = \"/t\"; }; "
+					  "sync = { interval_s = 2; sweep_s = 3; fetches = 5; stall_s = 4; "
+					  "valid_s = 9; }; replica = { root = \"/srv\"; "
+					  "origin = \"http://m/scm/{name}.git\"; auth_file = \"/a\"; "
+					  "token_file = \"/b\"; };",
+		    &conf) == ERR_OK,
+		"every key is read")) {
 		tap_note("%s", err_text());
 		return;
 	}
@@ -436,9 +469,11 @@ test_every_key(void)
 	tap_int(git->push_max_ms, 2000, "push_max_s");
 	tap_int(git->watch_ms, 3000, "watch_s");
 	tap_ok(conf_is_replica(git, conf_upstream(conf, "s1"), &index) &&
-	    index == 1, "s1 is the second replica");
+		index == 1,
+	    "s1 is the second replica");
 	tap_ok(!conf_is_replica(git, conf_upstream(conf, "new"), &index) &&
-	    index == 1, "new is none");
+		index == 1,
+	    "new is none");
 	tap_ok(!conf_is_replica(git, git->primary, NULL), "nor the primary");
 
 	registry = conf_route(conf, "r");
@@ -466,13 +501,16 @@ test_files(void)
 	struct conf *conf = NULL;
 
 	mkdir(dir, 0700);
-	main_file = write_file("c.conf", "run_dir = \"/r\"; routes = ( { "
+	main_file = write_file("c.conf",
+	    "run_dir = \"/r\"; routes = ( { "
 	    "name = \"x\"; kind = \"git\"; prefix = \"/x/\"; "
 	    "primary = \"two\"; } );");
 	/* in byte order, upper case comes first */
-	one = write_file("conf.d/Z.conf", "upstreams = ( { name = \"one\"; "
+	one = write_file("conf.d/Z.conf",
+	    "upstreams = ( { name = \"one\"; "
 	    "url = \"http://one\"; } ); push = { token_file = \"/t\"; };");
-	two = write_file("conf.d/a.conf", "upstreams = ( { name = \"two\"; "
+	two = write_file("conf.d/a.conf",
+	    "upstreams = ( { name = \"two\"; "
 	    "url = \"http://two\"; } ); routes = ( { name = \"y\"; "
 	    "kind = \"git\"; prefix = \"/y/\"; primary = \"one\"; } );");
 	ignored = write_file("conf.d/b.conf.bak", "syntax error");
@@ -490,29 +528,32 @@ test_files(void)
 
 	free(write_file("conf.d/a.conf", "\nrun_dir = \"/q\";"));
 	tap_ok(conf_read(main_file, &conf) == ERR_CONF &&
-	    strstr(err_text(), "a.conf:2: run_dir is in ") != NULL &&
-	    strstr(err_text(), "c.conf:1 already") != NULL,
+		strstr(err_text(), "a.conf:2: run_dir is in ") != NULL &&
+		strstr(err_text(), "c.conf:1 already") != NULL,
 	    "a key set in two files names both");
 	tap_note("%s", err_text());
 	free(write_file("conf.d/a.conf", "\nroutes = = ("));
 	tap_ok(conf_read(main_file, &conf) == ERR_CONF &&
-	    strstr(err_text(), "conf.d/a.conf:2: ") != NULL,
+		strstr(err_text(), "conf.d/a.conf:2: ") != NULL,
 	    "a mistake in conf.d names its file");
-	free(write_file("conf.d/a.conf", "upstreams = ( { name = \"one\"; "
+	free(write_file("conf.d/a.conf",
+	    "upstreams = ( { name = \"one\"; "
 	    "url = \"http://three\"; } );"));
 	tap_ok(conf_read(main_file, &conf) == ERR_CONF &&
-	    strstr(err_text(), "a.conf:1: the upstream \"one\"") != NULL &&
-	    strstr(err_text(), "Z.conf:1 already") != NULL,
+		strstr(err_text(), "a.conf:1: the upstream \"one\"") != NULL &&
+		strstr(err_text(), "Z.conf:1 already") != NULL,
 	    "an upstream in two files names both");
 	unlink(one);
 	unlink(two);
 	unlink(ignored);
 	rmdir(dir);
 	tap_ok(conf_read(tap_dir(), &conf) == ERR_CONF &&
-	    strstr(err_text(), "it is a directory") != NULL, "a directory");
+		strstr(err_text(), "it is a directory") != NULL,
+	    "a directory");
 	unlink(main_file);
 	tap_ok(conf_read(main_file, &conf) == ERR_CONF &&
-	    strstr(err_text(), "No such file") != NULL, "no file");
+		strstr(err_text(), "No such file") != NULL,
+	    "no file");
 	free(dir);
 	free(main_file);
 	free(one);
@@ -530,34 +571,42 @@ fingerprint(const char *text, bool of_replica)
 		tap_ok(false, "%s", err_text());
 	else
 		value = of_replica ? replica_fingerprint(&conf->routes[0],
-		    conf_upstream(conf, "s1")) :
-		    route_fingerprint(&conf->routes[0]);
+					 conf_upstream(conf, "s1"))
+				   : route_fingerprint(&conf->routes[0]);
 	conf_free(conf);
 	return value;
 }
 
-#define FP(s1, keys) "upstreams = ( { name = \"m\"; url = \"http://m\"; }, " \
+#define FP(s1, keys)                                                           \
+	"upstreams = ( { name = \"m\"; url = \"http://m\"; }, "                \
 	"{ name = \"s1\"; " s1 " } ); routes = ( { " keys " } );"
 #define S1 "url = \"http://s1\";"
 #define G1 "name = \"g\"; kind = \"git\"; primary = \"m\"; "
 
 /* same: does the mark of such a route, or its replica, go on counting? */
-static const struct { const char *text; bool route, replica; } changes[] = {
+static const struct {
+	const char *text;
+	bool route, replica;
+} changes[] = {
 	{ FP(S1, G1 "prefix = \"/g/\";"), true, true },
 	{ FP(S1 "weight = 7;", G1 "prefix = \"/g/\"; fence_s = 7;"), true,
 	    true },
-	{ FP(S1 "endpoint = \"http://s1/reproute\";",
-	    G1 "prefix = \"/g/\";"), true, true },
+	{ FP(S1 "endpoint = \"http://s1/reproute\";", G1 "prefix = \"/g/\";"),
+	    true, true },
 	{ FP(S1 "endpoint = \"http://s1/x\";", G1 "prefix = \"/g/\";"), true,
 	    false },
 	{ FP("url = \"http://s2\";", G1 "prefix = \"/g/\";"), true, false },
 	{ FP(S1, G1 "prefix = \"/h/\";"), false, true },
 	{ FP(S1, G1 "prefix = \"/g/\"; fold_case = true;"), false, true },
 	{ FP(S1, G1 "prefix = \"/g/\"; proof = \"commit\";"), false, true },
-	{ FP(S1, "name = \"h\"; kind = \"git\"; primary = \"m\"; "
-	    "prefix = \"/g/\";"), false, false },
-	{ FP(S1, "name = \"g\"; kind = \"git\"; primary = \"s1\"; "
-	    "prefix = \"/g/\";"), false, true },
+	{ FP(S1,
+	      "name = \"h\"; kind = \"git\"; primary = \"m\"; "
+	      "prefix = \"/g/\";"),
+	    false, false },
+	{ FP(S1,
+	      "name = \"g\"; kind = \"git\"; primary = \"s1\"; "
+	      "prefix = \"/g/\";"),
+	    false, true },
 };
 
 static void
@@ -586,7 +635,7 @@ test_bounds(void)
 		    i > 0 ? "," : "", i);
 	buf_puts(&text, ");");
 	tap_ok(read_text(text.data, &conf) == ERR_CONF &&
-	    strstr(err_text(), "257 items; write 0 to 256") != NULL,
+		strstr(err_text(), "257 items; write 0 to 256") != NULL,
 	    "one upstream too many");
 	buf_free(&text);
 	conf_free(conf);

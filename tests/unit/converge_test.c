@@ -35,8 +35,7 @@ static const struct {
 	    ERR_PEER, "no outcome: but" },
 	{ "a last line without its end", "half", 200, "x\ndone", false, false,
 	    ERR_PEER, "broke off, after: done" },
-	{ "nothing", "nothing", 200, "", false, false, ERR_PEER,
-	    "broke off" },
+	{ "nothing", "nothing", 200, "", false, false, ERR_PEER, "broke off" },
 	{ "a body that is cut", "cut", 200, "done\n\n", false, true, ERR_PEER,
 	    "replica r: " },
 	{ "401", "denied", 401, REFUSAL, false, false, ERR_PEER,
@@ -44,8 +43,7 @@ static const struct {
 	{ "404", "absent", 404, "no\n", false, false, ERR_PEER,
 	    "HTTP 404: no\\x0a" },
 	{ "a redirect", "moved", 302, "", false, false, ERR_PEER, "HTTP 302" },
-	{ "silence", "silent", 200, "", true, false, ERR_PEER,
-	    "no byte for" },
+	{ "silence", "silent", 200, "", true, false, ERR_PEER, "no byte for" },
 };
 
 struct seen {
@@ -89,10 +87,13 @@ open_scene(struct scene *scene, enum converge converge)
 {
 	*scene = (struct scene){
 		.primary = { .name = "p", .url = "http://127.0.0.1:1" },
-		.replica = { .name = "r", .url = "http://127.0.0.1:1",
+		.replica = { .name = "r",
+		    .url = "http://127.0.0.1:1",
 		    .endpoint = "http://127.0.0.1:1" },
-		.route = { .name = "g", .prefix = "/scm/",
-		    .converge = converge, .n_replicas = 1 },
+		.route = { .name = "g",
+		    .prefix = "/scm/",
+		    .converge = converge,
+		    .n_replicas = 1 },
 		.refs = { .head = "refs/heads/main", .object_format = "sha1" },
 	};
 	scene->route.primary = &scene->primary;
@@ -160,8 +161,8 @@ test_endpoint(void)
 	tap_str(seen.authorization, "Bearer " SECRET, "with the secret");
 	tap_str(seen.type, "application/json", "and JSON");
 	tap_ok(strstr(seen.body.data, "\"refs/heads/main\"") != NULL &&
-	    strstr(seen.body.data, "\"sha1\"") != NULL, "of what to fetch: %s",
-	    seen.body.data);
+		strstr(seen.body.data, "\"sha1\"") != NULL,
+	    "of what to fetch: %s", seen.body.data);
 	server_stop(server);
 	tap_int(converge(&scene, "x"), ERR_PEER, "nobody there");
 	http_free(scene.http);
@@ -172,34 +173,41 @@ test_endpoint(void)
 	free(secret);
 }
 
-#define WORDS(...) (char *[]){ __VA_ARGS__, NULL }
+#define WORDS(...)                                                             \
+	(char *[])                                                             \
+	{                                                                      \
+		__VA_ARGS__, NULL                                              \
+	}
 
 static const struct {
 	const char *claim, *name;
 	char **words;
 	enum err err;
-	const char *text;	/* of out where it is ERR_OK, else said */
+	const char *text; /* of out where it is ERR_OK, else said */
 } commands[] = {
-	{ "each word as it is", "p/r", WORDS("sh", "-c",
-	    "printf '%s|' \"$@\" >out", "x", "{name}", "{upstream}",
-	    "{project}.{repo}", "a b$(c)"), ERR_OK, "p/r|r|p.r|a b$(c)|" },
-	{ "no project", "solo", WORDS("sh", "-c", "printf '%s|' \"$@\" >out",
-	    "x", "{project}", "{repo}"), ERR_OK, "-|solo|" },
+	{ "each word as it is", "p/r",
+	    WORDS("sh", "-c", "printf '%s|' \"$@\" >out", "x", "{name}",
+		"{upstream}", "{project}.{repo}", "a b$(c)"),
+	    ERR_OK, "p/r|r|p.r|a b$(c)|" },
+	{ "no project", "solo",
+	    WORDS("sh", "-c", "printf '%s|' \"$@\" >out", "x", "{project}",
+		"{repo}"),
+	    ERR_OK, "-|solo|" },
 	{ "a failure", "p/r", WORDS("sh", "-c", "echo why >&2; exit 7"),
 	    ERR_PEER, "replica r: sh: exit 7: why" },
 	{ "what is not there", "p/r", WORDS("/nonexistent/command"), ERR_SYS,
 	    "cannot run /nonexistent/command" },
 	{ "a name like an option", "-rf", WORDS("rm", "{name}"), ERR_INPUT,
 	    "option" },
-	{ "one behind another word", "-rf", WORDS("sh", "-c",
-	    "echo \"$1\" >out", "x", "n={name}"), ERR_OK, "n=-rf\n" },
+	{ "one behind another word", "-rf",
+	    WORDS("sh", "-c", "echo \"$1\" >out", "x", "n={name}"), ERR_OK,
+	    "n=-rf\n" },
 	{ "a shell's words", "p/r;id", WORDS("true", "{name}"), ERR_INPUT,
 	    "shell" },
 	{ "a home directory", "~u/r", WORDS("true", "{name}"), ERR_INPUT,
 	    "shell" },
 	{ "a space", "p/a b", WORDS("true", "{name}"), ERR_INPUT, "shell" },
-	{ "silence", "p/r", WORDS("sleep", "60"), ERR_PEER,
-	    "no sign of life" },
+	{ "silence", "p/r", WORDS("sleep", "60"), ERR_PEER, "no sign of life" },
 };
 
 /* All of a file, or ""; the caller's. */
@@ -249,17 +257,19 @@ test_local(void)
 	char *root = mem_fmt("file://%s/origin", tap_dir());
 	struct scene scene;
 
-	tap_int(system("git init -q --bare 'origin/scm/p/a b.git' && cd"
-	    " 'origin/scm/p/a b.git' && git update-ref refs/heads/main"
-	    " $(git commit-tree -m x $(git mktree </dev/null))"), 0,
-	    "an origin");
+	tap_int(system(
+		    "git init -q --bare 'origin/scm/p/a b.git' && cd"
+		    " 'origin/scm/p/a b.git' && git update-ref refs/heads/main"
+		    " $(git commit-tree -m x $(git mktree </dev/null))"),
+	    0, "an origin");
 	open_scene(&scene, CONVERGE_LOCAL);
 	scene.primary.url = root;
 	scene.replica.path = path;
 	tap_int(converge(&scene, "p/a b"), ERR_OK, "local: fetched");
-	tap_int(system("test \"$(git -C 'copies/r/p/a b.git' rev-parse main)\""
-	    " = \"$(git -C 'origin/scm/p/a b.git' rev-parse main)\""), 0,
-	    "local: what the primary has");
+	tap_int(system(
+		    "test \"$(git -C 'copies/r/p/a b.git' rev-parse main)\""
+		    " = \"$(git -C 'origin/scm/p/a b.git' rev-parse main)\""),
+	    0, "local: what the primary has");
 	tap_int(converge(&scene, "p/absent"), ERR_PEER, "local: or not");
 	check_text("origin/scm/p/absent.git", "local: why");
 	http_free(scene.http);
@@ -292,7 +302,8 @@ advertise(void *arg, const struct server_request *request,
 
 	(void)request;
 	(void)arg;
-	buf_puts(&reply->headers, "Content-Type: "
+	buf_puts(&reply->headers,
+	    "Content-Type: "
 	    "application/x-git-upload-pack-advertisement\r\n");
 	buf_fmt(&reply->body, refs, 0);
 }
@@ -314,10 +325,11 @@ test_unknown_refs(void)
 	scene.replica.endpoint = endpoint;
 	memset(&scene.refs, 0, sizeof(scene.refs));
 	if (!tap_int(converge(&scene, "p/r"), ERR_OK,
-	    "what the proof did not see is asked of the primary"))
+		"what the proof did not see is asked of the primary"))
 		tap_note("%s", err_text());
-	tap_ok(seen.body.data != NULL && strstr(seen.body.data,
-	    "refs/heads/trunk") != NULL, "and told to the replica");
+	tap_ok(seen.body.data != NULL &&
+		strstr(seen.body.data, "refs/heads/trunk") != NULL,
+	    "and told to the replica");
 	server_stop(primary);
 	tap_int(converge(&scene, "p/r"), ERR_PEER, "or nothing is done");
 	check_text("replica r: primary p: ", "and why");

@@ -12,10 +12,14 @@
 #include "tests/unit/tap.h"
 
 /* FIPS 180-2, appendix B */
-static const struct { const char *text, *hex; } digests[] = {
-	{ "", "e3b0c44298fc1c149afbf4c8996fb924"
+static const struct {
+	const char *text, *hex;
+} digests[] = {
+	{ "",
+	    "e3b0c44298fc1c149afbf4c8996fb924"
 	    "27ae41e4649b934ca495991b7852b855" },
-	{ "abc", "ba7816bf8f01cfea414140de5dae2223"
+	{ "abc",
+	    "ba7816bf8f01cfea414140de5dae2223"
 	    "b00361a396177a9cb410ff61f20015ad" },
 	{ "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
 	    "248d6a61d20638b8e5c026930c3e6039"
@@ -45,10 +49,17 @@ test_digests(void)
 }
 
 #define HEX16 "0123456789abcdef"
-static const struct { const char *text; bool legal; } tokens[] = {
-	{ HEX16 HEX16, true }, { "", false }, { HEX16, false },
-	{ HEX16 HEX16 "0", false }, { HEX16 "0123456789ABCDEF", false },
-	{ HEX16 "0123456789abcde-", false }, { HEX16 HEX16 "\n", false },
+static const struct {
+	const char *text;
+	bool legal;
+} tokens[] = {
+	{ HEX16 HEX16, true },
+	{ "", false },
+	{ HEX16, false },
+	{ HEX16 HEX16 "0", false },
+	{ HEX16 "0123456789ABCDEF", false },
+	{ HEX16 "0123456789abcde-", false },
+	{ HEX16 HEX16 "\n", false },
 };
 
 static void
@@ -74,8 +85,7 @@ static const struct {
 	{ "0123456789abcdef\n", 0600, "0123456789abcdef", NULL },
 	{ "0123456789abcdef", 0640, "0123456789abcdef", NULL },
 	{ "0123456789abcdef\r\nmore\n", 0400, "0123456789abcdef", NULL },
-	{ "spaces are in here, too\n", 0600, "spaces are in here, too",
-	    NULL },
+	{ "spaces are in here, too\n", 0600, "spaces are in here, too", NULL },
 	{ "0123456789abcde\n", 0600, NULL, "it must have 16" },
 	{ "\n0123456789abcdef\n", 0600, NULL, "it must have 16" },
 	{ "", 0600, NULL, "it is empty" },
@@ -102,7 +112,7 @@ test_secrets(void)
 			tap_str(secret, secrets[i].secret, "secret %zu", i);
 		else
 			tap_ok(err == ERR_CONF && secret == NULL &&
-			    strstr(err_text(), secrets[i].words) != NULL,
+				strstr(err_text(), secrets[i].words) != NULL,
 			    "secret %zu: %s", i, secrets[i].words);
 		free(secret);
 	}
@@ -112,10 +122,16 @@ test_secrets(void)
 	free(path);
 }
 
-static const struct { const char *a, *b; bool equal; } pairs[] = {
-	{ "", "", true }, { "secret", "secret", true },
-	{ "secret", "secreT", false }, { "secret", "secre", false },
-	{ "secret", "", false }, { "", "secret", false },
+static const struct {
+	const char *a, *b;
+	bool equal;
+} pairs[] = {
+	{ "", "", true },
+	{ "secret", "secret", true },
+	{ "secret", "secreT", false },
+	{ "secret", "secre", false },
+	{ "secret", "", false },
+	{ "", "secret", false },
 	{ "secret", "secret\n", false },
 };
 

@@ -9,8 +9,8 @@
 
 #include "conf/clock.h"
 #include "sync/daemon.h"
-#include "sync/peer.h"
 #include "sync/fence.h"
+#include "sync/peer.h"
 #include "sync/row.h"
 #include "sync/view.h"
 #include "sync/wake.h"
@@ -39,18 +39,17 @@ see(const char *name)
 {
 	struct git_view view;
 
-	must(view_git(world.table, NULL, &world.conf, world.code, name,
-	    &view));
+	must(view_git(world.table, NULL, &world.conf, world.code, name, &view));
 	return view;
 }
 
 /* One pass after the other. */
 static const struct pass {
 	const char *claim;
-	const char *learnt;	/* before, in code */
-	unsigned main, two;	/* what they answer */
+	const char *learnt; /* before, in code */
+	unsigned main, two; /* what they answer */
 	bool lags;
-	const char *at_one, *at_two;	/* what lags, afterwards */
+	const char *at_one, *at_two; /* what lags, afterwards */
 } passes[] = {
 	{ "nothing is known", "", 0, 0, false, "", "" },
 	{ "all converges", "a b", 0, 0, false, "", "" },
@@ -199,8 +198,8 @@ gap(void)
 		must(table_read(world.table, read_epochs, &before));
 		must(daemon_once(&world.conf, world.table, other, &lags));
 		must(table_read(world.table, read_epochs, &after));
-		tap_int((long long)(after.route - before.route),
-		    rows[i].raised, "%s", rows[i].claim);
+		tap_int((long long)(after.route - before.route), rows[i].raised,
+		    "%s", rows[i].claim);
 		pulse_close(other);
 		free(dir);
 	}

@@ -25,8 +25,8 @@ struct scene {
 	struct tool tool;
 	struct snapshots conf;
 	struct decide decide;
-	int wakes;		/* the daemon's end */
-	bool locked;		/* its writer cannot open the table */
+	int wakes;   /* the daemon's end */
+	bool locked; /* its writer cannot open the table */
 };
 
 static enum err
@@ -66,15 +66,17 @@ note_imports(struct table_txn *txn, void *arg)
 		    &import);
 	if (err == ERR_OK)
 		err = place_set(txn, world->images, "team/kept", "old");
-	return err == ERR_OK ? place_set(txn, world->images, "team/lost",
-	    "gone") : err;
+	return err == ERR_OK
+	    ? place_set(txn, world->images, "team/lost", "gone")
+	    : err;
 }
 
 static void
 scene_begin(struct scene *scene, const char *name, bool locked)
 {
 	const struct writer_options options = { .open = open_both,
-		.arg = scene, .conf = &scene->conf };
+		.arg = scene,
+		.conf = &scene->conf };
 	struct world *world = &scene->world;
 	struct conf *conf = NULL;
 
@@ -119,9 +121,10 @@ static const char *
 ask(struct scene *scene, const char *method, const char *target, bool *token)
 {
 	static char said[128];
-	char *variables = mem_fmt("FCGI_ROLE=AUTHORIZER\nREMOTE_ADDR=192.0.2.1"
-	    "\nREMOTE_PORT=4000\nREQUEST_METHOD=%s\nREQUEST_URI=%s\n", method,
-	    target);
+	char *variables =
+	    mem_fmt("FCGI_ROLE=AUTHORIZER\nREMOTE_ADDR=192.0.2.1"
+		    "\nREMOTE_PORT=4000\nREQUEST_METHOD=%s\nREQUEST_URI=%s\n",
+		method, target);
 	const char *answer = cgi_ask(handle, &scene->decide, variables);
 	char upstream[32] = "-", reason[32] = "-";
 	const char *at;
@@ -145,7 +148,8 @@ woken(struct scene *scene)
 
 	/* sent before the answer was: no need to wait */
 	if (wake_receive(scene->wakes, 0, datagram, sizeof(datagram)) !=
-	    ERR_OK || wake_parse(datagram, route, name) != ERR_OK)
+		ERR_OK ||
+	    wake_parse(datagram, route, name) != ERR_OK)
 		return "";
 	snprintf(text, sizeof(text), "%s %s", route, name);
 	return text;
@@ -178,8 +182,7 @@ static const struct {
 	{ "GET", "/v2/team/a/tags/list", "new placed", false, "" },
 	{ "PUT", "/v2/team/kept/manifests/v1", "old placed", true, "" },
 	{ "PUT", "/v2/else/b/manifests/v1", "old not-included", true, "" },
-	{ "DELETE", "/v2/else/c/manifests/v1", "old not-included", false,
-	    "" },
+	{ "DELETE", "/v2/else/c/manifests/v1", "old not-included", false, "" },
 	/* on an upstream that the configuration has no more */
 	{ "GET", "/v2/team/lost/tags/list", "hold held", false, "" },
 	{ "PUT", "/v2/team/lost/manifests/v1", "hold held", false, "" },
@@ -202,8 +205,8 @@ look_body(struct table_txn *txn, void *arg)
 	    &look->fences);
 
 	look->placed[0] = '\0';
-	while (err == ERR_OK && (err = place_next(txn, images, name, next,
-	    &placement)) == ERR_OK) {
+	while (err == ERR_OK &&
+	    (err = place_next(txn, images, name, next, &placement)) == ERR_OK) {
 		size_t at = strlen(look->placed);
 
 		snprintf(look->placed + at, sizeof(look->placed) - at,
@@ -230,15 +233,18 @@ test_answers(void)
 	}
 	must(table_read(scene.world.table, look_body, &look));
 	tap_int(look.fences.n_up, 1, "one fence is in the table");
-	tap_str(look.placed, "else/b=old/1 team/a=new/0 team/kept=old/2 "
-	    "team/lost=gone/2 ", "so are placements of writes alone");
+	tap_str(look.placed,
+	    "else/b=old/1 team/a=new/0 team/kept=old/2 "
+	    "team/lost=gone/2 ",
+	    "so are placements of writes alone");
 	scene_end(&scene);
 }
 
 static const struct {
 	const char *claim, *variables, *answer;
 } forms[] = {
-	{ "a responder's form", "REQUEST_METHOD=GET\nREQUEST_URI=/git/p/fresh"
+	{ "a responder's form",
+	    "REQUEST_METHOD=GET\nREQUEST_URI=/git/p/fresh"
 	    "/info/refs?service=git-upload-pack\nREPROUTE_ANSWER=name\n",
 	    "Status: 200 OK\r\nX-Reproute-Upstream: one\r\n"
 	    "X-Reproute-Reason: replica\r\n\r\n" },
@@ -247,7 +253,8 @@ static const struct {
 	{ "no target", "REQUEST_METHOD=GET\nFCGI_ROLE=AUTHORIZER\n",
 	    "Status: 404 Not Found\r\n"
 	    "Variable-REPROUTE_REASON: no-route\r\n\r\n" },
-	{ "nothing of the client", "REQUEST_METHOD=GET\nREQUEST_URI=/v2/\n"
+	{ "nothing of the client",
+	    "REQUEST_METHOD=GET\nREQUEST_URI=/v2/\n"
 	    "FCGI_ROLE=AUTHORIZER\n",
 	    "Status: 200 OK\r\nVariable-REPROUTE_UPSTREAM: old\r\n"
 	    "Variable-REPROUTE_REASON: other\r\n\r\n" },
@@ -270,8 +277,8 @@ static const struct {
 	const char *method, *target, *says;
 	bool token;
 } locked_rows[] = {
-	{ "GET", "/git/p/fresh/info/refs?service=git-upload-pack",
-	    "main doubt", false },
+	{ "GET", "/git/p/fresh/info/refs?service=git-upload-pack", "main doubt",
+	    false },
 	{ "POST", "/git/p/fresh/git-receive-pack", "main write", true },
 	{ "GET", "/git/p/fresh/archive", "main other", false },
 	{ "GET", "/v2/", "old other", false },
@@ -288,11 +295,13 @@ test_locked(void)
 	scene_begin(&scene, "locked", true);
 	for (size_t i = 0; i < COUNT(locked_rows); i++) {
 		tap_str(ask(&scene, locked_rows[i].method,
-		    locked_rows[i].target, &token), locked_rows[i].says,
-		    "no table: %s %s", locked_rows[i].method,
-		    locked_rows[i].target);
-		tap_int(token, locked_rows[i].token, "no table, row %zu: a "
-		    "token", i);
+			    locked_rows[i].target, &token),
+		    locked_rows[i].says, "no table: %s %s",
+		    locked_rows[i].method, locked_rows[i].target);
+		tap_int(token, locked_rows[i].token,
+		    "no table, row %zu: a "
+		    "token",
+		    i);
 	}
 	scene_end(&scene);
 }

@@ -62,8 +62,9 @@ epoch_of(struct scene *scene, const struct route *route)
 {
 	struct look look = { .route = route };
 
-	return table_read(scene->world.table, look_body, &look) == ERR_OK ?
-	    (long long)look.epoch : -1;
+	return table_read(scene->world.table, look_body, &look) == ERR_OK
+	    ? (long long)look.epoch
+	    : -1;
 }
 
 static void
@@ -84,8 +85,8 @@ test_settle(void)
 	(void)pulse_doubt_raise(scene.pulse, scene.world.images);
 	doubts_note(&doubts, scene.pulse, &scene.conf);
 	tap_int(doubts.n, 1, "one route is in doubt");
-	tap_int(doubts_settle(&doubts, scene.world.table, scene.pulse),
-	    ERR_OK, "it is settled");
+	tap_int(doubts_settle(&doubts, scene.world.table, scene.pulse), ERR_OK,
+	    "it is settled");
 	tap_int(pulse_doubt(scene.pulse, code), 0, "its flag is down");
 	tap_int(epoch_of(&scene, code), 1, "marks of before count no more");
 	tap_int(epoch_of(&scene, more), 0, "another route's do");
@@ -106,8 +107,8 @@ test_raised_again(void)
 	doubts_note(&doubts, scene.pulse, &scene.conf);
 	tap_int(doubts.n, 2, "two routes are in doubt");
 	(void)pulse_doubt_raise(scene.pulse, scene.world.code);
-	tap_int(doubts_settle(&doubts, scene.world.table, scene.pulse),
-	    ERR_OK, "they are settled");
+	tap_int(doubts_settle(&doubts, scene.world.table, scene.pulse), ERR_OK,
+	    "they are settled");
 	tap_ok(pulse_doubt(scene.pulse, scene.world.code) != 0,
 	    "but not the one that was raised meanwhile");
 	tap_int(pulse_doubt(scene.pulse, scene.world.more), 0,
@@ -128,8 +129,8 @@ test_reload(void)
 	(void)pulse_doubt_raise(scene.pulse, scene.world.code);
 	doubts_note(&doubts, scene.pulse, &scene.conf);
 	snapshots_replace(&scene.conf, empty);
-	tap_int(doubts_settle(&doubts, scene.world.table, scene.pulse),
-	    ERR_OK, "settled after a reload");
+	tap_int(doubts_settle(&doubts, scene.world.table, scene.pulse), ERR_OK,
+	    "settled after a reload");
 	tap_int(pulse_doubt(scene.pulse, scene.world.code), 0,
 	    "as the route that it was");
 	doubts_end(&doubts);
@@ -153,9 +154,9 @@ test_no_pulse(void)
 
 static const struct {
 	const char *name;
-	bool left, all;		/* a flag was left behind; all are raised */
+	bool left, all; /* a flag was left behind; all are raised */
 	bool waits;
-	bool code, more;	/* then in doubt */
+	bool code, more; /* then in doubt */
 } adoptions[] = {
 	{ "adopt-clean", false, false, false, false, false },
 	{ "adopt-left", true, false, true, true, false },
@@ -166,8 +167,7 @@ static const struct {
 static void
 test_adopt(void)
 {
-	for (size_t i = 0; i < sizeof(adoptions) / sizeof(adoptions[0]);
-	    i++) {
+	for (size_t i = 0; i < sizeof(adoptions) / sizeof(adoptions[0]); i++) {
 		struct scene scene;
 		int64_t now_ms = clock_boot_ms(), until_ms;
 
@@ -177,9 +177,10 @@ test_adopt(void)
 		until_ms = doubts_adopt(scene.pulse, &scene.conf,
 		    adoptions[i].all);
 		/* the configuration's fence_s */
-		tap_ok(adoptions[i].waits ?
-		    until_ms >= now_ms + scene.world.code->fence_ms :
-		    until_ms == 0, "%s: until when", adoptions[i].name);
+		tap_ok(adoptions[i].waits
+			? until_ms >= now_ms + scene.world.code->fence_ms
+			: until_ms == 0,
+		    "%s: until when", adoptions[i].name);
 		tap_int(pulse_doubt(scene.pulse, scene.world.code) != 0,
 		    adoptions[i].code, "%s: code", adoptions[i].name);
 		tap_int(pulse_doubt(scene.pulse, scene.world.more) != 0,

@@ -19,16 +19,16 @@ static const struct {
 	enum endpoint_op op;
 	const char *name, *sha;
 } rows[] = {
-	{ "/re", "/re/projects/p/repos/r/refs/", ERR_OK, ENDPOINT_REFS,
-	    "p/r", "" },
-	{ "/re", "/re/projects/p/repos/r/refs", ERR_OK, ENDPOINT_REFS,
-	    "p/r", "" },
-	{ "/re", "/re/projects/p/repos/r/fetch/", ERR_OK, ENDPOINT_FETCH,
-	    "p/r", "" },
-	{ "/re", "/re/projects/-/repos/r/refs/", ERR_OK, ENDPOINT_REFS,
-	    "r", "" },
-	{ "/re", "/re/projects/a%2Fb%2fc/repos/r/refs/", ERR_OK,
-	    ENDPOINT_REFS, "a/b/c/r", "" },
+	{ "/re", "/re/projects/p/repos/r/refs/", ERR_OK, ENDPOINT_REFS, "p/r",
+	    "" },
+	{ "/re", "/re/projects/p/repos/r/refs", ERR_OK, ENDPOINT_REFS, "p/r",
+	    "" },
+	{ "/re", "/re/projects/p/repos/r/fetch/", ERR_OK, ENDPOINT_FETCH, "p/r",
+	    "" },
+	{ "/re", "/re/projects/-/repos/r/refs/", ERR_OK, ENDPOINT_REFS, "r",
+	    "" },
+	{ "/re", "/re/projects/a%2Fb%2fc/repos/r/refs/", ERR_OK, ENDPOINT_REFS,
+	    "a/b/c/r", "" },
 	/* as lighttpd passes it unless it is told otherwise */
 	{ "/re", "/re/projects/a/b/c/repos/r/refs/", ERR_OK, ENDPOINT_REFS,
 	    "a/b/c/r", "" },
@@ -39,16 +39,16 @@ static const struct {
 	{ "/projects/re", "/projects/re/projects/p/repos/r/refs/", ERR_OK,
 	    ENDPOINT_REFS, "p/r", "" },
 	{ "", "/projects/p/repos/r/refs/", ERR_OK, ENDPOINT_REFS, "p/r", "" },
-	{ NULL, "/any/projects/p/repos/r/refs/?x", ERR_OK, ENDPOINT_REFS,
-	    "p/r", "" },
+	{ NULL, "/any/projects/p/repos/r/refs/?x", ERR_OK, ENDPOINT_REFS, "p/r",
+	    "" },
 	{ "/re", "http://host/re/projects/p/repos/r/refs/", ERR_OK,
 	    ENDPOINT_REFS, "p/r", "" },
 
 	{ "/re", ASK "sha1=" SHA1, ERR_OK, ENDPOINT_HAS_COMMIT, "p/r", SHA1 },
 	{ "/re", ASK "sha1=" SHA256, ERR_OK, ENDPOINT_HAS_COMMIT, "p/r",
 	    SHA256 },
-	{ "/re", ASK "a=b&sha1=" SHA1 "&c", ERR_OK, ENDPOINT_HAS_COMMIT,
-	    "p/r", SHA1 },
+	{ "/re", ASK "a=b&sha1=" SHA1 "&c", ERR_OK, ENDPOINT_HAS_COMMIT, "p/r",
+	    SHA1 },
 	{ "/re", "/re/projects/p/repos/r/has-commit?sha1=" SHA1, ERR_OK,
 	    ENDPOINT_HAS_COMMIT, "p/r", SHA1 },
 	{ "/re", ASK, ERR_INPUT, 0, NULL, NULL },
@@ -59,8 +59,8 @@ static const struct {
 	{ "/re", ASK "sha1=0123456", ERR_INPUT, 0, NULL, NULL },
 	{ "/re", ASK "sha1=" SHA1 "~0", ERR_INPUT, 0, NULL, NULL },
 	{ "/re", ASK "sha1=" SHA256 "0", ERR_INPUT, 0, NULL, NULL },
-	{ "/re", ASK "sha1=0123456789ABCDEF0123456789ABCDEF01234567",
-	    ERR_INPUT, 0, NULL, NULL },
+	{ "/re", ASK "sha1=0123456789ABCDEF0123456789ABCDEF01234567", ERR_INPUT,
+	    0, NULL, NULL },
 	{ "/re", ASK "sha1=%30123456789abcdef0123456789abcdef01234567",
 	    ERR_INPUT, 0, NULL, NULL },
 	{ "/re", ASK "sha1=" SHA1 "&sha1=" SHA1, ERR_INPUT, 0, NULL, NULL },
@@ -81,10 +81,9 @@ static const struct {
 	{ "/re", "/re/projects/p/repos/a%2Fb/refs/", ERR_ABSENT, 0, NULL,
 	    NULL },
 
-	{ "/re", "/re/projects/p/repos/r.git/refs/", ERR_INPUT, 0, NULL,
+	{ "/re", "/re/projects/p/repos/r.git/refs/", ERR_INPUT, 0, NULL, NULL },
+	{ "/re", "/re/projects/..%2F..%2Fetc/repos/r/refs/", ERR_INPUT, 0, NULL,
 	    NULL },
-	{ "/re", "/re/projects/..%2F..%2Fetc/repos/r/refs/", ERR_INPUT, 0,
-	    NULL, NULL },
 	{ "/re", "/re/projects/../repos/r/refs/", ERR_INPUT, 0, NULL, NULL },
 	{ "/re", "/re/projects/p//repos/r/refs/", ERR_INPUT, 0, NULL, NULL },
 	{ "/re", "/re/projects/p%2F/repos/r/refs/", ERR_INPUT, 0, NULL, NULL },
@@ -101,8 +100,7 @@ test_long(void)
 	struct endpoint out = { 0 };
 	char *uri = mem_fmt("/re/projects/%01022d/repos/r/refs/", 0);
 
-	tap_int(endpoint_parse("/re", uri, &out), ERR_OK,
-	    "the longest name");
+	tap_int(endpoint_parse("/re", uri, &out), ERR_OK, "the longest name");
 	tap_int((long long)strlen(out.name), MAX_NAME, "is whole");
 	free(uri);
 	uri = mem_fmt("/re/projects/%01023d/repos/r/refs/", 0);

@@ -9,11 +9,21 @@
 #include "tests/unit/tap.h"
 
 /* sysexits.h, written out: scripts rely on the numbers. */
-static const struct { enum err code; int status; } exits[] = {
-	{ ERR_OK, 0 }, { ERR_ABSENT, 1 }, { ERR_USAGE, 64 },
-	{ ERR_CONF, 78 }, { ERR_INPUT, 65 }, { ERR_LIMIT, 65 },
-	{ ERR_BUSY, 75 }, { ERR_DENIED, 77 }, { ERR_SYS, 71 },
-	{ ERR_TABLE, 74 }, { ERR_PEER, 69 },
+static const struct {
+	enum err code;
+	int status;
+} exits[] = {
+	{ ERR_OK, 0 },
+	{ ERR_ABSENT, 1 },
+	{ ERR_USAGE, 64 },
+	{ ERR_CONF, 78 },
+	{ ERR_INPUT, 65 },
+	{ ERR_LIMIT, 65 },
+	{ ERR_BUSY, 75 },
+	{ ERR_DENIED, 77 },
+	{ ERR_SYS, 71 },
+	{ ERR_TABLE, 74 },
+	{ ERR_PEER, 69 },
 };
 
 static void

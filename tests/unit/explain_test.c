@@ -23,8 +23,9 @@
 /* It takes more than a match may on this name, and on few others. */
 #define HARD "((xy)+)+-prod$"
 #define HARD_NAME FORTY FORTY FORTY FORTY FORTY FORTY "/d"
-#define RULES "include = ({ name = \"team\"; pattern = \"^team/\"; }, " \
-	"{ name = \"hard\"; pattern = \"^" HARD "\"; }); " \
+#define RULES                                                                  \
+	"include = ({ name = \"team\"; pattern = \"^team/\"; }, "              \
+	"{ name = \"hard\"; pattern = \"^" HARD "\"; }); "                     \
 	"exclude = ({ name = \"legacy\"; pattern = \"^team/legacy/\"; });"
 
 /* So many claims about one run: what JSON says, but for the note. */
@@ -32,7 +33,7 @@ struct row {
 	const char *words;
 	const char *upstream, *reason, *route, *repository, *operation, *rule;
 	const char *generation;
-	const char *candidates;	/* as JSON has them */
+	const char *candidates; /* as JSON has them */
 	int status;
 };
 
@@ -74,8 +75,8 @@ explain_row(struct tool *tool, const struct row *row)
 
 static const struct row git_rows[] = {
 	/* outside every route */
-	{ "GET /elsewhere", NULL, "no-route", NULL, NULL, NULL, NULL, NULL,
-	    "", 1 },
+	{ "GET /elsewhere", NULL, "no-route", NULL, NULL, NULL, NULL, NULL, "",
+	    1 },
 	/* 1: other */
 	{ "GET /git/p/fresh", "main", "other", "code", NULL, "other", NULL,
 	    NULL, "\"main\"", 0 },
@@ -85,12 +86,12 @@ static const struct row git_rows[] = {
 	    "p/fresh", "dumb", NULL, "1", "\"main\"", 0 },
 	{ "POST /git/p/fresh/git-upload-archive", "main", "other", "code",
 	    "p/fresh", "archive", NULL, "1", "\"main\"", 0 },
-	{ "GET '/git/p%2Ffresh" FETCH "'", "main", "other", "code",
-	    "p/fresh", "refs", NULL, "1", "\"main\"", 0 },
+	{ "GET '/git/p%2Ffresh" FETCH "'", "main", "other", "code", "p/fresh",
+	    "refs", NULL, "1", "\"main\"", 0 },
 	/* 2: write, fenced or not */
 	{ "GET '/git/p/fresh/info/refs?service=git-receive-pack'", "main",
-	    "write", "code", "p/fresh", "write-refs", NULL, "1",
-	    "\"main\"", 0 },
+	    "write", "code", "p/fresh", "write-refs", NULL, "1", "\"main\"",
+	    0 },
 	{ "POST /git/p/up/git-receive-pack", "main", "write", "code", "p/up",
 	    "receive-pack", NULL, "2", "\"main\"", 0 },
 	/* 4: unknown */
@@ -103,8 +104,8 @@ static const struct row git_rows[] = {
 	{ "GET '/git/p/lags" FETCH "'", "main", "lagging", "code", "p/lags",
 	    "refs", NULL, "1", "\"main\"", 0 },
 	/* 8: down; "two" is drained */
-	{ "GET '/git/p/drained" FETCH "'", "main", "down", "code",
-	    "p/drained", "refs", NULL, "1", "\"main\"", 0 },
+	{ "GET '/git/p/drained" FETCH "'", "main", "down", "code", "p/drained",
+	    "refs", NULL, "1", "\"main\"", 0 },
 	/* 9: a replica; whatever its spelling */
 	{ "GET '/git/p/fresh" FETCH "'", "one", "replica", "code", "p/fresh",
 	    "refs", NULL, "1", "\"one\",\"main\"", 0 },
@@ -113,17 +114,17 @@ static const struct row git_rows[] = {
 	    "\"one\",\"main\"", 0 },
 	/* options anywhere */
 	{ "GET -H 'Accept: text/html' '/git/p/fresh" FETCH
-	    "' --client 192.0.2.1:4000 -H 'Git-Protocol: version=2'", "one",
-	    "replica", "code", "p/fresh", "refs", NULL, "1",
+	  "' --client 192.0.2.1:4000 -H 'Git-Protocol: version=2'",
+	    "one", "replica", "code", "p/fresh", "refs", NULL, "1",
 	    "\"one\",\"main\"", 0 },
 };
 
 static const struct row registry_rows[] = {
 	/* 2: other */
-	{ "GET /v2/", "old", "other", "images", NULL, "base", NULL,
+	{ "GET /v2/", "old", "other", "images", NULL, "base", NULL, NULL,
+	    "\"old\"", 0 },
+	{ "GET /v2/_catalog", "old", "other", "images", NULL, "catalogue", NULL,
 	    NULL, "\"old\"", 0 },
-	{ "GET /v2/_catalog", "old", "other", "images", NULL,
-	    "catalogue", NULL, NULL, "\"old\"", 0 },
 	{ "GET /v2/Team/x/tags/list", "old", "other", "images", NULL, "other",
 	    NULL, NULL, "\"old\"", 0 },
 	/* 4: placed, before all rules */
@@ -132,9 +133,8 @@ static const struct row registry_rows[] = {
 	{ "PUT /v2/team/lost/manifests/v1", "gone", "placed", "images",
 	    "team/lost", "manifest-put", NULL, NULL, "", 0 },
 	/* 6: excluded */
-	{ "POST /v2/team/legacy/a/blobs/uploads/", "old", "excluded",
-	    "images", "team/legacy/a", "upload-start", "legacy",
-	    NULL, "\"old\"", 0 },
+	{ "POST /v2/team/legacy/a/blobs/uploads/", "old", "excluded", "images",
+	    "team/legacy/a", "upload-start", "legacy", NULL, "\"old\"", 0 },
 	/* 7: not included */
 	{ "DELETE /v2/else/a/manifests/v1", "old", "not-included", "images",
 	    "else/a", "manifest-delete", NULL, NULL, "\"old\"", 0 },
@@ -142,24 +142,24 @@ static const struct row registry_rows[] = {
 	{ "GET /v2/" HARD_NAME "/tags/list", "old", "rule-error", "images",
 	    HARD_NAME, "tags", "hard", NULL, "\"old\"", 0 },
 	/* 10: included */
-	{ "PUT /v2/team/a/manifests/v1", "new", "included", "images",
-	    "team/a", "manifest-put", "team", NULL, "\"new\"", 0 },
+	{ "PUT /v2/team/a/manifests/v1", "new", "included", "images", "team/a",
+	    "manifest-put", "team", NULL, "\"new\"", 0 },
 };
 
 /* 5: nothing was imported; the table may be absent altogether. */
 static const struct row empty_rows[] = {
 	{ "PUT /v2/team/a/manifests/v1", "old", "not-imported", "images",
 	    "team/a", "manifest-put", NULL, NULL, "\"old\"", 0 },
-	{ "GET '/git/p/fresh" FETCH "'", "main", "unknown", "code",
-	    "p/fresh", "refs", NULL, NULL, "\"main\"", 0 },
+	{ "GET '/git/p/fresh" FETCH "'", "main", "unknown", "code", "p/fresh",
+	    "refs", NULL, NULL, "\"main\"", 0 },
 	{ "POST /git/p/fresh/git-receive-pack", "main", "write", "code",
 	    "p/fresh", "receive-pack", NULL, NULL, "\"main\"", 0 },
 };
 
 /* 9: percent is 0 */
 static const struct row percent_rows[] = {
-	{ "PUT /v2/team/a/manifests/v1", "old", "percent", "images",
-	    "team/a", "manifest-put", NULL, NULL, "\"old\"", 0 },
+	{ "PUT /v2/team/a/manifests/v1", "old", "percent", "images", "team/a",
+	    "manifest-put", NULL, NULL, "\"old\"", 0 },
 	{ "GET /v2/team/legacy/kept/tags/list", "new", "placed", "images",
 	    "team/legacy/kept", "tags", NULL, NULL, "\"new\"", 0 },
 };
@@ -168,12 +168,12 @@ static const struct row percent_rows[] = {
 static const struct row doubt_rows[] = {
 	{ "GET '/git/p/fresh" FETCH "'", "main", "doubt", "code", "p/fresh",
 	    "refs", NULL, "1", "\"main\"", 0 },
-	{ "GET '/git/p/new" FETCH "'", "main", "doubt", "code", "p/new",
-	    "refs", NULL, NULL, "\"main\"", 0 },
+	{ "GET '/git/p/new" FETCH "'", "main", "doubt", "code", "p/new", "refs",
+	    NULL, NULL, "\"main\"", 0 },
 	{ "POST /git/p/fresh/git-receive-pack", "main", "write", "code",
 	    "p/fresh", "receive-pack", NULL, "1", "\"main\"", 0 },
-	{ "GET '/more/p/r" FETCH "'", "two", "replica", "more", "p/r",
-	    "refs", NULL, "1", "\"two\",\"other\"", 0 },
+	{ "GET '/more/p/r" FETCH "'", "two", "replica", "more", "p/r", "refs",
+	    NULL, "1", "\"two\",\"other\"", 0 },
 };
 
 static void
@@ -193,13 +193,11 @@ fill_body(struct table_txn *txn, void *arg)
 	const struct route *images = world->images;
 	enum err err;
 
-	if ((err = fence_begin(txn, world->code, "p/up", TOKEN, 1)) !=
-	    ERR_OK ||
+	if ((err = fence_begin(txn, world->code, "p/up", TOKEN, 1)) != ERR_OK ||
 	    (err = import_set(txn, images, images->primary, &import)) !=
-	    ERR_OK ||
+		ERR_OK ||
 	    (err = import_set(txn, images, images->to, &import)) != ERR_OK ||
-	    (err = place_set(txn, images, "team/legacy/kept", "new")) !=
-	    ERR_OK)
+	    (err = place_set(txn, images, "team/legacy/kept", "new")) != ERR_OK)
 		return err;
 	return place_set(txn, images, "team/lost", "gone");
 }
@@ -373,10 +371,10 @@ test_text(void)
 	tool_run(&tool, "explain POST /git/a%0ab/git-receive-pack");
 	tool_says(&tool, "\nnote        no legal name, so no fence\n",
 	    "text: a push without a fence");
-	tool_run(&tool, "explain --client '[2001:db8::1]:9' GET '/git/p/fresh"
-	    FETCH "'");
+	tool_run(&tool,
+	    "explain --client '[2001:db8::1]:9' GET '/git/p/fresh" FETCH "'");
 	tap_ok(strstr(tool.out.data, "candidates  one two main\n") != NULL ||
-	    strstr(tool.out.data, "candidates  two one main\n") != NULL,
+		strstr(tool.out.data, "candidates  two one main\n") != NULL,
 	    "text: all candidates, the primary last");
 	tool_end(&tool);
 	world_close(&world);
@@ -418,11 +416,10 @@ test_mistakes(void)
 		tool_run(&tool, mistakes[i].words);
 		tap_int(tool.status, mistakes[i].status, "%s: exit status",
 		    mistakes[i].words);
-		if (!tap_ok(strstr(tool.errors.data, mistakes[i].says) !=
-		    NULL, "%s: says why", mistakes[i].words))
+		if (!tap_ok(strstr(tool.errors.data, mistakes[i].says) != NULL,
+			"%s: says why", mistakes[i].words))
 			tap_note("%s", tool.errors.data);
-		tap_str(tool.out.data, "", "%s: no answer",
-		    mistakes[i].words);
+		tap_str(tool.out.data, "", "%s: no answer", mistakes[i].words);
 	}
 	tool_end(&tool);
 	world_close(&world);

@@ -12,26 +12,29 @@
 #include "tests/unit/world.h"
 
 #define T "00112233445566778899aabbccddeeff"
-#define LONG_64 "a1234567890123456789012345678901" \
+#define LONG_64                                                                \
+	"a1234567890123456789012345678901"                                     \
 	"23456789012345678901234567890123"
 
 static struct world world;
 
 static const struct {
 	const char *text;
-	const char *want;	/* "STATUS UPSTREAM MARK", NULL: ERR_INPUT */
+	const char *want; /* "STATUS UPSTREAM MARK", NULL: ERR_INPUT */
 } lines[] = {
 	/* as they arrive: nginx, logger(1), the pipe program */
 	{ "<190>Nov 29 23:57:58 reproute: reproute-feed " T " 200 0052000 "
-	    "main done=OK addr=127.0.0.1:25013", "200 main OK" },
+	  "main done=OK addr=127.0.0.1:25013",
+	    "200 main OK" },
 	{ "<13>Nov 29 23:57:58 front reproute: reproute-feed " T " 200 41222 "
-	    "slave1 done=+ addr=http://10.0.0.1:80 route=lig",
+	  "slave1 done=+ addr=http://10.0.0.1:80 route=lig",
 	    "200 slave1 +" },
 	{ "reproute-feed " T " 403 900 main done=X\n", "403 main X" },
 	{ "reproute-feed " T " 403 900 main done=-\r\n", "403 main -" },
 	/* nginx: empty mark of a broken request; several upstreams tried */
 	{ "reproute-feed " T " 499 0000000 main done= addr=127.0.0.1:1, "
-	    "127.0.0.1:2", "499 main " },
+	  "127.0.0.1:2",
+	    "499 main " },
 	{ "reproute-feed " T " 499 0000000 main done=", "499 main " },
 	{ "reproute-feed " T " 000 0000000 main done=OK", "0 main OK" },
 	/* unset values: "-" and nothing at all */
@@ -43,7 +46,8 @@ static const struct {
 	{ "reproute-feed " T " 200 5 main", "200 main " },
 	/* a host, or a tag, of our word */
 	{ "<13>Nov 29 23:57:58 reproute-feed reproute: reproute-feed " T
-	    " 200 5 main done=OK", "200 main OK" },
+	  " 200 5 main done=OK",
+	    "200 main OK" },
 	{ "reproute-feed reproute-feed " T " 200 5 main done=OK",
 	    "200 main OK" },
 	/* a second line in one datagram is no field of the first */
@@ -107,14 +111,34 @@ static const struct {
 	unsigned status;
 	const char *settles;
 } verdicts[] = {
-	{ 200, "OK +" }, { 201, "OK +" }, { 202, "OK +" }, { 204, "OK +" },
+	{ 200, "OK +" },
+	{ 201, "OK +" },
+	{ 202, "OK +" },
+	{ 204, "OK +" },
 	{ 299, "OK +" },
-	{ 401, "OK + -" }, { 403, "OK + -" }, { 404, "OK + -" },
-	{ 413, "OK + -" }, { 429, "OK + -" },
-	{ 0, "" }, { 100, "" }, { 199, "" }, { 300, "" }, { 301, "" },
-	{ 304, "" }, { 400, "" }, { 402, "" }, { 405, "" }, { 408, "" },
-	{ 409, "" }, { 411, "" }, { 499, "" }, { 500, "" }, { 502, "" },
-	{ 503, "" }, { 504, "" }, { 999, "" },
+	{ 401, "OK + -" },
+	{ 403, "OK + -" },
+	{ 404, "OK + -" },
+	{ 413, "OK + -" },
+	{ 429, "OK + -" },
+	{ 0, "" },
+	{ 100, "" },
+	{ 199, "" },
+	{ 300, "" },
+	{ 301, "" },
+	{ 304, "" },
+	{ 400, "" },
+	{ 402, "" },
+	{ 405, "" },
+	{ 408, "" },
+	{ 409, "" },
+	{ 411, "" },
+	{ 499, "" },
+	{ 500, "" },
+	{ 502, "" },
+	{ 503, "" },
+	{ 504, "" },
+	{ 999, "" },
 };
 
 static void
@@ -179,27 +203,26 @@ static const struct {
 	const char *claim;
 	const char *line;
 	enum err want;
-	const char *about;	/* "ROUTE NAME" */
-	const char *state;	/* "gGENERATION TOKEN-AND-STATE... */
+	const char *about; /* "ROUTE NAME" */
+	const char *state; /* "gGENERATION TOKEN-AND-STATE... */
 } applied[] = {
 	{ "unknown token", T " 200 1 main done=OK", ERR_ABSENT, "", "g3 1U2U" },
 	{ "a route that is gone", GONE " 200 1 main done=OK", ERR_ABSENT, "",
 	    "g3 1U2U" },
 	{ "a route of another kind", WRONG " 200 1 main done=OK", ERR_ABSENT,
 	    "", "g3 1U2U" },
-	{ "the other way round", CROSSED " 200 1 main done=OK", ERR_ABSENT,
-	    "", "g3 1U2U" },
+	{ "the other way round", CROSSED " 200 1 main done=OK", ERR_ABSENT, "",
+	    "g3 1U2U" },
 	{ "unsettled", PUSH " 200 1 main done=X", ERR_OK, "code repo",
 	    "g4 1B2U" },
-	{ "settled", PUSH " 200 1 main done=OK", ERR_OK, "code repo",
-	    "g5 2U" },
+	{ "settled", PUSH " 200 1 main done=OK", ERR_OK, "code repo", "g5 2U" },
 	{ "late, of a fence that is over", PUSH " 200 1 main done=OK", ERR_OK,
 	    "code repo", "g6 2U" },
-	{ "late and unsettled", PUSH " 500 1 main done=", ERR_OK,
-	    "code repo", "g7 2U" },
+	{ "late and unsettled", PUSH " 500 1 main done=", ERR_OK, "code repo",
+	    "g7 2U" },
 	{ "refused", OTHER " 401 1 main done=-", ERR_OK, "code repo", "g8 " },
-	{ "a placement's 404", PLACE " 404 1 new done=OK", ERR_OK,
-	    "images app", "g8 " },
+	{ "a placement's 404", PLACE " 404 1 new done=OK", ERR_OK, "images app",
+	    "g8 " },
 	{ "a manifest's 201", MANIFEST " 201 1 new done=OK", ERR_OK,
 	    "images web", "g8 " },
 };
@@ -241,7 +264,8 @@ test_apply(void)
 		tap_int(feed_parse(text, &line), ERR_OK, "%s: is a line",
 		    applied[i].claim);
 		tap_int(feed_apply(world.table, &world.conf, &line, &route,
-		    name), applied[i].want, "%s: returns", applied[i].claim);
+			    name),
+		    applied[i].want, "%s: returns", applied[i].claim);
 		if (route != NULL)
 			snprintf(about, sizeof(about), "%s %s", route->name,
 			    name);
@@ -249,8 +273,7 @@ test_apply(void)
 		    applied[i].claim);
 		tap_int(table_read(world.table, see, state), ERR_OK,
 		    "%s: is seen", applied[i].claim);
-		tap_str(state, applied[i].state, "%s: state",
-		    applied[i].claim);
+		tap_str(state, applied[i].state, "%s: state", applied[i].claim);
 	}
 }
 

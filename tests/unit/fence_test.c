@@ -33,8 +33,8 @@ struct step {
 	enum op op;
 	char token;
 	int64_t now_ms;
-	int says;	/* *was, *changed; -1: the call has none */
-	int64_t next_ms;	/* of EXPIRE */
+	int says;	 /* *was, *changed; -1: the call has none */
+	int64_t next_ms; /* of EXPIRE */
 	const char *state;
 };
 
@@ -56,10 +56,8 @@ static const struct step steps[] = {
 	{ "a second push", BEGIN, 'b', 300, -1, 0, "g7 up2 aU bU" },
 	{ "time passes, nothing is due", EXPIRE, 0, 400, 0, 1100,
 	    "g7 up2 aU bU" },
-	{ "the second is broken off", BROKEN, 'b', 500, -1, 0,
-	    "g8 up2 aU bB" },
-	{ "a moment before fence_s", EXPIRE, 0, 1099, 0, 1100,
-	    "g8 up2 aU bB" },
+	{ "the second is broken off", BROKEN, 'b', 500, -1, 0, "g8 up2 aU bB" },
+	{ "a moment before fence_s", EXPIRE, 0, 1099, 0, 1100, "g8 up2 aU bB" },
 	{ "fence_s is over: it watches, and is compared", EXPIRE, 0, 1100, 1,
 	    1200, "g9 up1 aW bB" },
 	{ "not yet to be compared again", EXPIRE, 0, 1199, 0, 1200,
@@ -80,8 +78,7 @@ static const struct step steps[] = {
 	    "g17 up1 cU" },
 	{ "so it is still up", EXPIRE, 0, 11800, 0, 11900, "g17 up1 cU" },
 	{ "it watches", EXPIRE, 0, 11900, 1, 12000, "g18 up0 cW" },
-	{ "a begin takes it up again", BEGIN, 'c', 12000, -1, 0,
-	    "g19 up1 cU" },
+	{ "a begin takes it up again", BEGIN, 'c', 12000, -1, 0, "g19 up1 cU" },
 	{ "with another", BEGIN, 'd', 12000, -1, 0, "g20 up2 cU dU" },
 	{ "a person ends all", END_ALL, 0, 12100, -1, 0, "g21 up0" },
 	{ "a push nobody saw end", BEGIN, 'e', 20000, -1, 0, "g22 up1 eU" },
@@ -134,14 +131,15 @@ act(struct table_txn *txn, struct run *run)
 static void
 write_fences(const struct fences *fences, char *out)
 {
-	static const char states[] = { [FENCE_UP] = 'U', [FENCE_BROKEN] = 'B',
+	static const char states[] = { [FENCE_UP] = 'U',
+		[FENCE_BROKEN] = 'B',
 		[FENCE_WATCH] = 'W' };
 
 	out += sprintf(out, "up%u", fences->n_up);
 	for (unsigned i = 0; i < fences->n; i++)
 		out += sprintf(out, " %c%c",
-		    fences->fence[i].token[0] ? fences->fence[i].token[0] :
-		    '*', states[fences->fence[i].state]);
+		    fences->fence[i].token[0] ? fences->fence[i].token[0] : '*',
+		    states[fences->fence[i].state]);
 }
 
 static enum err
@@ -154,8 +152,9 @@ see(struct table_txn *txn, struct run *run)
 	if (err == ERR_OK || err == ERR_ABSENT)
 		err = fences_get(txn, world.code, "repo", &fences);
 	if (err == ERR_OK)
-		write_fences(&fences, run->state +
-		    sprintf(run->state, "g%d ", (int)row.generation));
+		write_fences(&fences,
+		    run->state +
+			sprintf(run->state, "g%d ", (int)row.generation));
 	return err;
 }
 
@@ -178,8 +177,7 @@ test_steps(void)
 
 		tap_int(table_write(world.table, body, &run), ERR_OK,
 		    "%s: it works", steps[i].claim);
-		tap_str(run.state, steps[i].state, "%s: state",
-		    steps[i].claim);
+		tap_str(run.state, steps[i].state, "%s: state", steps[i].claim);
 		tap_int(run.says, steps[i].says, "%s: says", steps[i].claim);
 		tap_int(run.next_ms, steps[i].next_ms, "%s: next event",
 		    steps[i].claim);
@@ -344,8 +342,9 @@ list(struct table_txn *txn, void *arg)
 		    5);
 	if (err == ERR_OK)
 		err = fence_broken(txn, world.code, "x", token);
-	while (err == ERR_OK && (err = fences_next(txn, world.code, name,
-	    name, &fences)) == ERR_OK) {
+	while (err == ERR_OK &&
+	    (err = fences_next(txn, world.code, name, name, &fences)) ==
+		ERR_OK) {
 		out += sprintf(out, "%s ", name);
 		write_fences(&fences, out);
 		out += strlen(out);
@@ -368,8 +367,7 @@ another_boot(struct table_txn *txn, void *arg)
 
 	(void)arg;
 	pack_text(&pack, "00000000-0000-0000-0000-000000000000");
-	return table_put(txn, TABLE_PEERS, key_bytes(&key),
-	    pack_bytes(&pack));
+	return table_put(txn, TABLE_PEERS, key_bytes(&key), pack_bytes(&pack));
 }
 
 static enum err
@@ -415,8 +413,8 @@ expire(struct table_txn *txn, void *arg)
 {
 	struct expiry *expiry = arg;
 
-	return fences_expire(txn, &world.conf, expiry->now_ms,
-	    &expiry->next_ms, &expiry->changed);
+	return fences_expire(txn, &world.conf, expiry->now_ms, &expiry->next_ms,
+	    &expiry->changed);
 }
 
 /* "more" has one fence, begun at 3; "code" two */
@@ -461,8 +459,7 @@ damage(struct table_txn *txn, void *arg)
 	err = table_put(txn, TABLE_FENCES, key_bytes(&key),
 	    (struct table_bytes){ bytes, sizeof(bytes) - 1 });
 	seen[0] = fences_get(txn, world.code, "hurt", &fences);
-	seen[1] = fence_begin(txn, world.code, "hurt", token_of('a', token),
-	    1);
+	seen[1] = fence_begin(txn, world.code, "hurt", token_of('a', token), 1);
 	seen[2] = fences_expire(txn, &world.conf, 1, &next_ms, &changed);
 	return err;
 }

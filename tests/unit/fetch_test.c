@@ -27,7 +27,9 @@ static const char prelude[] =
     "set_() { git update-ref \"$@\"; }\n";
 
 /* One after the other in one origin, each followed by one fetch. */
-static const struct { const char *claim, *script; } steps[] = {
+static const struct {
+	const char *claim, *script;
+} steps[] = {
 	{ "an empty repository", "" },
 	{ "the first branch", "set_ refs/heads/main $a" },
 	{ "a commit more", "set_ refs/heads/main $c" },
@@ -36,20 +38,24 @@ static const struct { const char *claim, *script; } steps[] = {
 	{ "a branch at an old commit", "set_ refs/heads/rel $a" },
 	{ "a branch that is a tag, too",
 	    "set_ refs/tags/rel $b; set_ refs/heads/rel $c" },
-	{ "an annotated tag that moves", "git tag -a -m x t $a;"
+	{ "an annotated tag that moves",
+	    "git tag -a -m x t $a;"
 	    "git tag -f -a -m y t $b >/dev/null" },
 	{ "a branch that becomes a directory",
 	    "set_ refs/heads/foo $a; set_ -d refs/heads/foo;"
 	    "set_ refs/heads/foo/bar $b" },
 	{ "a branch that will be a directory",
 	    "set_ -d refs/heads/foo/bar; set_ refs/heads/foo $a" },
-	{ "and becomes one", "set_ -d refs/heads/foo;"
+	{ "and becomes one",
+	    "set_ -d refs/heads/foo;"
 	    "set_ refs/heads/foo/bar $b; set_ refs/heads/foo/baz/x $b" },
-	{ "and is one no more", "set_ -d refs/heads/foo/bar;"
+	{ "and is one no more",
+	    "set_ -d refs/heads/foo/bar;"
 	    "set_ -d refs/heads/foo/baz/x; set_ refs/heads/foo $c" },
 	{ "a deleted branch and a deleted tag",
 	    "set_ -d refs/heads/rel; set_ -d refs/tags/t" },
-	{ "refs that are no branches", "set_ refs/changes/01/1/1 $b;"
+	{ "refs that are no branches",
+	    "set_ refs/changes/01/1/1 $b;"
 	    "set_ refs/pull/1/head $c; git notes add -m n $a" },
 	{ "another HEAD, the old one deleted",
 	    "set_ refs/heads/trunk $c; git symbolic-ref HEAD refs/heads/trunk;"
@@ -59,8 +65,7 @@ static const struct { const char *claim, *script; } steps[] = {
 	{ "a detached HEAD at a commit that no ref reaches",
 	    "set_ --no-deref HEAD $(commit lonely $c)" },
 	{ "a detached HEAD that moves", "set_ --no-deref HEAD $b" },
-	{ "HEAD at a branch again",
-	    "git symbolic-ref HEAD refs/heads/trunk" },
+	{ "HEAD at a branch again", "git symbolic-ref HEAD refs/heads/trunk" },
 	{ "HEAD by way of another symbolic ref",
 	    "git symbolic-ref refs/heads/alias refs/heads/trunk;"
 	    "git symbolic-ref HEAD refs/heads/alias" },
@@ -68,17 +73,22 @@ static const struct { const char *claim, *script; } steps[] = {
 	    "set_ refs/heads/alias2 $b;"
 	    "git symbolic-ref refs/heads/alias2 refs/heads/trunk" },
 	{ "an unrelated history", "set_ refs/heads/trunk $(commit other)" },
-	{ "400 branches", "for i in $(seq 400); do"
+	{ "400 branches",
+	    "for i in $(seq 400); do"
 	    " echo \"create refs/heads/many/b$i $c\"; done |"
 	    " git update-ref --stdin" },
-	{ "and none of them", "git for-each-ref --format='delete %(refname)'"
+	{ "and none of them",
+	    "git for-each-ref --format='delete %(refname)'"
 	    " refs/heads/many | git update-ref --stdin" },
-	{ "odd names", "set_ 'refs/heads/ä+&%41;$x' $a; set_ refs/heads/-x $a;"
+	{ "odd names",
+	    "set_ 'refs/heads/ä+&%41;$x' $a; set_ refs/heads/-x $a;"
 	    "set_ refs/heads/HEAD $b; set_ refs/x $b" },
-	{ "the last ref deleted", "git for-each-ref"
+	{ "the last ref deleted",
+	    "git for-each-ref"
 	    " --format='option no-deref%0adelete %(refname)' |"
 	    " git update-ref --stdin" },
-	{ "and a first one again", "set_ refs/heads/main $b;"
+	{ "and a first one again",
+	    "set_ refs/heads/main $b;"
 	    "git symbolic-ref HEAD refs/heads/main" },
 };
 
@@ -114,7 +124,8 @@ static void
 make(const char *path, const char *format)
 {
 	char *init = mem_fmt("git init -q --bare --object-format=%s '%s'"
-	    " 2>/dev/null", format, path);
+			     " 2>/dev/null",
+	    format, path);
 
 	if (system(init) != 0)
 		tap_ok(false, "%s is made", path);
@@ -125,8 +136,11 @@ static enum err
 fetch(const char *path, const char *origin, const char *head,
     const char *format)
 {
-	struct fetch order = { .path = path, .origin = origin, .head = head,
-		.object_format = format, .stall_ms = LONG_MS };
+	struct fetch order = { .path = path,
+		.origin = origin,
+		.head = head,
+		.object_format = format,
+		.stall_ms = LONG_MS };
 
 	return fetch_run(&order);
 }
@@ -135,7 +149,7 @@ fetch(const char *path, const char *origin, const char *head,
  * HEAD first; other symbolic refs are advertised as what they lead to, and
  * "ref: X HEAD" is told of what is listed.
  */
-#define ADVERTISED \
+#define ADVERTISED                                                             \
 	"git ls-remote --symref '%s' | grep -v '^ref: .*refs/.*refs/'"
 
 static void
@@ -164,12 +178,14 @@ test_steps(const char *format, bool told)
 		if (!tap_ok(shell(origin, steps[i].script), "%s: made", claim))
 			continue;
 		/* the last of the chain, as it is advertised */
-		head = say("cd '%s' && h=HEAD; while t=$(git symbolic-ref"
+		head = say(
+		    "cd '%s' && h=HEAD; while t=$(git symbolic-ref"
 		    " --no-recurse -q $h 2>/dev/null || git symbolic-ref -q $h"
 		    " 2>/dev/null); do h=$t; done;"
-		    " [ $h = HEAD ] || printf %%s $h", origin);
+		    " [ $h = HEAD ] || printf %%s $h",
+		    origin);
 		if (!tap_int(fetch(copy, origin, told ? head : "", format),
-		    ERR_OK, "%s: fetched", claim))
+			ERR_OK, "%s: fetched", claim))
 			tap_note("%s", err_text());
 		check_same(origin, copy, claim);
 		free(head);
@@ -190,7 +206,8 @@ test_formats(void)
 	make(one, "sha1");
 	make(two, "sha256");
 	tap_ok(shell(one, "set_ refs/heads/main $a") &&
-	    shell(two, "set_ refs/heads/main $b"), "two object formats");
+		shell(two, "set_ refs/heads/main $b"),
+	    "two object formats");
 	tap_int(fetch(copy, one, "refs/heads/main", "sha1"), ERR_OK,
 	    "a copy of the first");
 	check_same(one, copy, "is the first");
@@ -220,14 +237,14 @@ static const struct {
 	    "sha1", ERR_PEER, "transport 'ext' not allowed" },
 	{ "an origin like an option", "--upload-pack=date", "refs/heads/main",
 	    "sha1", ERR_PEER, "git: exit" },
-	{ "a HEAD outside refs/", "/nonexistent.git", "main", "sha1",
-	    ERR_INPUT, "no ref's name" },
+	{ "a HEAD outside refs/", "/nonexistent.git", "main", "sha1", ERR_INPUT,
+	    "no ref's name" },
 	{ "a HEAD with a line's end", "/nonexistent.git", "refs/heads/a\nb",
 	    "sha1", ERR_INPUT, "no ref's name" },
 	{ "a HEAD that climbs", "/nonexistent.git", "refs/../../x", "sha1",
 	    ERR_INPUT, "no ref's name" },
-	{ "an unknown object format", "/nonexistent.git", "", "md5",
-	    ERR_INPUT, "object format" },
+	{ "an unknown object format", "/nonexistent.git", "", "md5", ERR_INPUT,
+	    "object format" },
 };
 
 static void
@@ -237,10 +254,10 @@ test_refused(void)
 
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		tap_int(fetch(copy, refused[i].origin, refused[i].head,
-		    refused[i].format), refused[i].err, "%s",
-		    refused[i].claim);
+			    refused[i].format),
+		    refused[i].err, "%s", refused[i].claim);
 		if (!tap_ok(strstr(err_text(), refused[i].text) != NULL,
-		    "%s: says why", refused[i].claim))
+			"%s: says why", refused[i].claim))
 			tap_note("%s", err_text());
 		tap_ok(access(copy, F_OK) != 0, "%s: nothing is left",
 		    refused[i].claim);
@@ -288,16 +305,18 @@ test_leftovers(void)
 	struct timespec hour_ago[2] = { { 0 }, { 0 } };
 
 	make(origin, "sha1");
-	shell(origin, "for r in main x sub/gone; do set_ refs/heads/$r $a;"
+	shell(origin,
+	    "for r in main x sub/gone; do set_ refs/heads/$r $a;"
 	    " done");
 	tap_int(fetch(copy, origin, "refs/heads/main", "sha1"), ERR_OK,
 	    "a copy");
-	shell(origin, "set_ refs/heads/main $b; set_ -d refs/heads/sub/gone;"
+	shell(origin,
+	    "set_ refs/heads/main $b; set_ -d refs/heads/sub/gone;"
 	    "git symbolic-ref HEAD refs/heads/x");
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		char *path = mem_fmt("%s/%s", copy, files[i]);
-		char *dir = mem_dup_n(path, (size_t)(strrchr(path, '/') -
-		    path));
+		char *dir = mem_dup_n(path,
+		    (size_t)(strrchr(path, '/') - path));
 
 		mkdir(dir, 0700);
 		close(open(path, O_WRONLY | O_CREAT, 0600));
@@ -305,10 +324,11 @@ test_leftovers(void)
 		free(path);
 	}
 	if (tap_int(fetch(copy, origin, "refs/heads/x", "sha1"), ERR_PEER,
-	    "a fresh lock may be somebody's"))
+		"a fresh lock may be somebody's"))
 		tap_ok(strstr(err_text(), ".lock") != NULL ||
-		    strstr(err_text(), "packed-refs") != NULL ||
-		    strstr(err_text(), "git: exit") != NULL, "and is named");
+			strstr(err_text(), "packed-refs") != NULL ||
+			strstr(err_text(), "git: exit") != NULL,
+		    "and is named");
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		char *path = mem_fmt("%s/%s", copy, files[i]);
 
@@ -318,7 +338,7 @@ test_leftovers(void)
 		free(path);
 	}
 	if (!tap_int(fetch(copy, origin, "refs/heads/x", "sha1"), ERR_OK,
-	    "old ones are removed"))
+		"old ones are removed"))
 		tap_note("%s", err_text());
 	check_same(origin, copy, "and the copy converges");
 	free(copy);
@@ -370,8 +390,9 @@ test_packs(void)
 	tap_ok(atoi(count) < 10, "50 fetches leave few packs: %s", count);
 	check_same(origin, copy, "and all that was fetched");
 	sound = say("git --git-dir='%s' fsck --full 2>&1", copy);
-	tap_ok(strstr(sound, "error") == NULL && strstr(sound, "missing") ==
-	    NULL, "and sound");
+	tap_ok(strstr(sound, "error") == NULL &&
+		strstr(sound, "missing") == NULL,
+	    "and sound");
 	free(sound);
 	free(count);
 	free(copy);
@@ -385,8 +406,9 @@ test_surroundings(void)
 	char *origin = mem_fmt("%s/env-origin.git", tap_dir());
 	char *copy = mem_fmt("%s/env.git", tap_dir());
 	char *hook = mem_fmt("mkdir -p %s/hooks; printf '#!/bin/sh\\nexit 1\\n'"
-	    " >%s/hooks/reference-transaction;"
-	    "chmod +x %s/hooks/reference-transaction", copy, copy, copy);
+			     " >%s/hooks/reference-transaction;"
+			     "chmod +x %s/hooks/reference-transaction",
+	    copy, copy, copy);
 
 	make(origin, "sha1");
 	shell(origin, "set_ refs/heads/main $a");
@@ -422,9 +444,12 @@ test_stop(void)
 {
 	char *origin = mem_fmt("%s/stop-origin.git", tap_dir());
 	char *copy = mem_fmt("%s/stop.git", tap_dir()), *netrc;
-	struct fetch order = { .path = copy, .origin = origin,
-		.head = "refs/heads/main", .object_format = "sha1",
-		.stall_ms = LONG_MS, .stop = at_once };
+	struct fetch order = { .path = copy,
+		.origin = origin,
+		.head = "refs/heads/main",
+		.object_format = "sha1",
+		.stall_ms = LONG_MS,
+		.stop = at_once };
 	char *homes;
 
 	make(origin, "sha1");

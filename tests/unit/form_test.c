@@ -12,7 +12,7 @@ static const char *const keys[] = { "last", "n" };
 static const struct {
 	const char *text;
 	enum err err;
-	const char *last, *n;	/* NULL: its key is not there */
+	const char *last, *n; /* NULL: its key is not there */
 } rows[] = {
 	{ "", ERR_OK, NULL, NULL },
 	{ "last=a&n=1", ERR_OK, "a", "1" },

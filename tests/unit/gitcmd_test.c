@@ -13,8 +13,8 @@
 /* One line of what a command says, with a given configuration. */
 static const struct {
 	const char *claim;
-	const char *set, *value;	/* in our environment, or NULL */
-	const char *config, *env;	/* of the order, or NULL */
+	const char *set, *value;  /* in our environment, or NULL */
+	const char *config, *env; /* of the order, or NULL */
 	const char *script, *output;
 } rows[] = {
 	{ "a value of its configuration", NULL, NULL, "a.b=c d=e", NULL,
@@ -52,14 +52,15 @@ main(void)
 		const char *argv[] = { "sh", "-c", rows[i].script, NULL };
 		const char *config[] = { rows[i].config, NULL };
 		const char *env[] = { rows[i].env, NULL };
-		struct spawn order = { .argv = argv, .env = env,
+		struct spawn order = { .argv = argv,
+			.env = env,
 			.stall_ms = LONG_MS };
 		struct buf output = { 0 };
 
 		if (rows[i].set != NULL)
 			setenv(rows[i].set, rows[i].value, 1);
 		if (!tap_int(gitcmd_run(&order, config, &output), ERR_OK, "%s",
-		    rows[i].claim))
+			rows[i].claim))
 			tap_note("%s", err_text());
 		tap_str(output.data, rows[i].output, "%s: is seen",
 		    rows[i].claim);

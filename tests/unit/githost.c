@@ -36,7 +36,8 @@ put_advert(const char *oid, struct server_reply *reply)
 	static const char caps[] = "multi_ack agent=git/2.39\n";
 	struct buf line = { 0 };
 
-	buf_puts(&reply->headers, "Content-Type: "
+	buf_puts(&reply->headers,
+	    "Content-Type: "
 	    "application/x-git-upload-pack-advertisement\r\n");
 	put_pkt(&reply->body, "# service=git-upload-pack\n", 26);
 	buf_puts(&reply->body, "0000");

@@ -16,12 +16,12 @@
  */
 struct githost_side {
 	const char *_Atomic oid;
-	atomic_uint status;	/* not 0: the answer to everything */
-	atomic_bool stuck;	/* says "done" to a fetch, and does nothing */
+	atomic_uint status; /* not 0: the answer to everything */
+	atomic_bool stuck;  /* says "done" to a fetch, and does nothing */
 	/* so many came: of refs by url, of refs by endpoint, orders to fetch */
 	atomic_uint adverts, digests, fetches;
 	atomic_uint others;
-	char *_Atomic bearer;	/* the last order's Authorization */
+	char *_Atomic bearer; /* the last order's Authorization */
 };
 
 /* Upstreams of a world, in its order: main, one, two, other. */

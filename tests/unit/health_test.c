@@ -51,18 +51,18 @@ see(void)
 /* One step after the other; epoch is how often it came back. */
 static const struct step {
 	const char *claim;
-	unsigned status;	/* of its answers; 0: 200 */
-	unsigned misses;	/* so many first are 500 */
-	bool away;		/* nobody listens */
+	unsigned status; /* of its answers; 0: 200 */
+	unsigned misses; /* so many first are 500 */
+	bool away;	 /* nobody listens */
 	bool up;
 	unsigned asked;
 	uint64_t epoch;
-	const char *why;	/* a part of it */
+	const char *why; /* a part of it */
 } steps[] = {
 	{ "up", 0, 0, false, true, 1, 0, "" },
 	{ "any answer below 500", 404, 0, false, true, 1, 0, "" },
-	{ "one silence", 0, HEALTH_MISSES - 1, false, true, HEALTH_MISSES,
-	    0, "" },
+	{ "one silence", 0, HEALTH_MISSES - 1, false, true, HEALTH_MISSES, 0,
+	    "" },
 	{ "too many", 0, HEALTH_MISSES, false, false, HEALTH_MISSES, 0,
 	    "HTTP 500" },
 	{ "still", 503, 0, false, false, HEALTH_MISSES, 0, "HTTP 500" },
@@ -78,8 +78,8 @@ miss(void *arg, const struct githost_side *side)
 	const struct step *step = arg;
 
 	if (side == &host.two)
-		host.two.status = side->others <= step->misses ? 500 :
-		    step->status;
+		host.two.status = side->others <= step->misses ? 500
+							       : step->status;
 }
 
 static void
@@ -102,9 +102,9 @@ check(const struct step *step, struct http *http)
 	tap_int(state.peer.down, !step->up, "%s: so says the table",
 	    step->claim);
 	tap_int(host.two.others, step->asked, "%s: asked", step->claim);
-	tap_ok(step->why[0] == '\0' ? state.peer.why[0] == '\0' :
-	    strstr(state.peer.why, step->why) != NULL, "%s: why: \"%s\"",
-	    step->claim, state.peer.why);
+	tap_ok(step->why[0] == '\0' ? state.peer.why[0] == '\0'
+				    : strstr(state.peer.why, step->why) != NULL,
+	    "%s: why: \"%s\"", step->claim, state.peer.why);
 	tap_int((long long)state.code.replica, (long long)step->epoch,
 	    "%s: its epoch", step->claim);
 	tap_int((long long)state.more.replica, (long long)step->epoch,

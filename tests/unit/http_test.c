@@ -61,7 +61,8 @@ handle(void *arg, const struct server_request *request,
 	} else if (strcmp(target, "/missing") == 0) {
 		reply->status = 404;
 	} else if (strcmp(target, "/links") == 0) {
-		buf_puts(&reply->headers, "Link: <a>; rel=\"next\"\r\n"
+		buf_puts(&reply->headers,
+		    "Link: <a>; rel=\"next\"\r\n"
 		    "link: <b>; rel=\"last\"\r\n");
 	} else if (strcmp(target, "/long-link") == 0) {
 		buf_fmt(&reply->headers, "Link: <%02040d>; rel=\"next\"\r\n",
@@ -92,8 +93,8 @@ sink(void *arg, const char *bytes, size_t len)
 	struct sunk *sunk = arg;
 
 	buf_add(&sunk->bytes, bytes, len);
-	return sunk->bytes.len > sunk->limit
-	    ? err_set(ERR_LIMIT, "sunk") : ERR_OK;
+	return sunk->bytes.len > sunk->limit ? err_set(ERR_LIMIT, "sunk")
+					     : ERR_OK;
 }
 
 static enum err
@@ -120,8 +121,7 @@ answers(struct http *http, const char *url, struct seen *seen)
 	struct http_reply reply = { 0 };
 	unsigned connection;
 
-	tap_int(get(http, url, "/a%2Fb?x=1", request, &reply), ERR_OK,
-	    "a GET");
+	tap_int(get(http, url, "/a%2Fb?x=1", request, &reply), ERR_OK, "a GET");
 	tap_int(reply.status, 200, "its status");
 	tap_str(reply.content_type, "text/canned; v=1", "its type");
 	tap_str(reply.link, "", "no Link");
@@ -134,7 +134,8 @@ answers(struct http *http, const char *url, struct seen *seen)
 	buf_free(&reply.body);
 	connection = seen->connection;
 
-	request = (struct http_request){ .method = "POST", .body = "a\0b",
+	request = (struct http_request){ .method = "POST",
+		.body = "a\0b",
 		.body_len = 3 };
 	tap_int(get(http, url, "/post", request, &reply), ERR_OK, "a POST");
 	tap_str(seen->method, "POST", "its method as seen");
@@ -165,7 +166,8 @@ static void
 sinks(struct http *http, const char *url)
 {
 	struct sunk sunk = { .limit = 100 };
-	struct http_request request = { .sink = sink, .sink_arg = &sunk,
+	struct http_request request = { .sink = sink,
+		.sink_arg = &sunk,
 		.max_body = 1000000 };
 	struct http_reply reply = { 0 };
 
@@ -203,12 +205,12 @@ failures(struct http *http, const char *url)
 		{ url, "/silent", "timed out", 0, 5000, 100 },
 		{ url, "/cut", "bytes remaining to read", 0, 0, 0 },
 		{ url, "/long-link", "Link headers", 0, 0, 0 },
-		{ url, "/headers", "headers of more than 262144 bytes",
-		  0, 0, 0 },
-		{ "http://127.0.0.1:1", "/x", "http://127.0.0.1:1/x: ",
-		  0, 0, 0 },
-		{ "http://u:secret@127.0.0.1:1", "/", "http://127.0.0.1:1/: ",
-		  0, 0, 0 },
+		{ url, "/headers", "headers of more than 262144 bytes", 0, 0,
+		    0 },
+		{ "http://127.0.0.1:1", "/x", "http://127.0.0.1:1/x: ", 0, 0,
+		    0 },
+		{ "http://u:secret@127.0.0.1:1", "/",
+		    "http://127.0.0.1:1/: ", 0, 0, 0 },
 		{ "http://127.0.0.1:1", "/\xff\n", "/\\xff\\x0a: ", 0, 0, 0 },
 		{ "file:///etc/", "passwd", "file", 0, 0, 0 },
 		{ "no url", "", "no url: ", 0, 0, 0 },
@@ -224,8 +226,9 @@ failures(struct http *http, const char *url)
 
 		tap_int(err, ERR_PEER, "fails: %s", rows[i].says);
 		tap_ok(strstr(err_text(), rows[i].says) != NULL &&
-		    strstr(err_text(), "secret") == NULL &&
-		    reply.status == 99, "%s", err_text());
+			strstr(err_text(), "secret") == NULL &&
+			reply.status == 99,
+		    "%s", err_text());
 	}
 }
 

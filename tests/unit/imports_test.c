@@ -22,10 +22,10 @@ static struct world world;
 /* A registry: the answer to its catalogue, and how often that was asked. */
 static struct registry {
 	const char *path;
-	atomic_uint status;	/* of everything; 0: 200, or what tags say */
-	atomic_bool silent;	/* swallows what is asked of tags */
+	atomic_uint status; /* of everything; 0: 200, or what tags say */
+	atomic_bool silent; /* swallows what is asked of tags */
 	atomic_uint catalogues, tags;
-	char last[64];		/* the last query of a catalogue */
+	char last[64]; /* the last query of a catalogue */
 } old = { .path = "/old/v2/" }, new = { .path = "/new/v2/" };
 
 static char urls[2][96];
@@ -35,7 +35,9 @@ answer(void *arg, const struct server_request *request,
     struct server_reply *reply)
 {
 	struct registry *side = strncmp(request->target, old.path,
-	    strlen(old.path)) == 0 ? &old : &new;
+				    strlen(old.path)) == 0
+	    ? &old
+	    : &new;
 	const char *rest = request->target + strlen(side->path);
 	unsigned status;
 
@@ -44,9 +46,10 @@ answer(void *arg, const struct server_request *request,
 	if (strncmp(rest, "_catalog", 8) == 0) {
 		side->catalogues++;
 		snprintf(side->last, sizeof(side->last), "%s", rest + 8);
-		buf_fmt(&reply->body, "{\"repositories\":[\"of-%s/a\","
-		    "\"of-%s/b\"]}", side == &old ? "old" : "new",
-		    side == &old ? "old" : "new");
+		buf_fmt(&reply->body,
+		    "{\"repositories\":[\"of-%s/a\","
+		    "\"of-%s/b\"]}",
+		    side == &old ? "old" : "new", side == &old ? "old" : "new");
 	} else if (sscanf(rest, "s%u", &status) == 1) {
 		/* a repository whose name says the status of its tags */
 		side->tags++;
@@ -97,10 +100,11 @@ see(const struct route *route, const char *name)
 		return "none";
 	must(err);
 	sprintf(text, "%s %s", subject.placement.upstream,
-	    subject.placement.state == PLACE_FINAL ? "final" :
-	    subject.placement.expires_s > clock_real_s() + 3000 &&
-	    subject.placement.expires_s <= clock_real_s() + 3600 ?
-	    "put off" : "provisional");
+	    subject.placement.state == PLACE_FINAL ? "final"
+		: subject.placement.expires_s > clock_real_s() + 3000 &&
+		    subject.placement.expires_s <= clock_real_s() + 3600
+		? "put off"
+		: "provisional");
 	return text;
 }
 
@@ -109,8 +113,7 @@ read_import(struct table_txn *txn, void *arg)
 {
 	struct subject *subject = arg;
 
-	return import_get(txn, subject->route, subject->side,
-	    &subject->import);
+	return import_get(txn, subject->route, subject->side, &subject->import);
 }
 
 static enum err
@@ -118,8 +121,7 @@ write_import(struct table_txn *txn, void *arg)
 {
 	struct subject *subject = arg;
 
-	return import_set(txn, subject->route, subject->side,
-	    &subject->import);
+	return import_set(txn, subject->route, subject->side, &subject->import);
 }
 
 static bool
@@ -128,16 +130,15 @@ is_complete(const struct upstream *side)
 	struct subject subject = { .route = world.images, .side = side };
 
 	must(table_read(world.table, read_import, &subject));
-	return subject.import.completed_s != 0 &&
-	    subject.import.started_s == 0;
+	return subject.import.completed_s != 0 && subject.import.started_s == 0;
 }
 
 /* Of the old side's import; the new side's was just completed. */
 static const struct import_case {
 	const char *claim;
-	int64_t completed_s;	/* so long ago; 0: never */
-	bool started;		/* one is under way, behind "m" */
-	unsigned status;	/* of the new registry */
+	int64_t completed_s; /* so long ago; 0: never */
+	bool started;	     /* one is under way, behind "m" */
+	unsigned status;     /* of the new registry */
 	unsigned asked;
 } import_cases[] = {
 	{ "never", 0, false, 0, 1 },
@@ -203,7 +204,7 @@ static const struct settling {
 	const char *name;
 	const struct route *route;
 	const char *side;
-	int64_t ago_s;		/* expired so long ago; below 0: it has not */
+	int64_t ago_s; /* expired so long ago; below 0: it has not */
 	const char *want;
 } settlings[] = {
 	/* the longest expired come first */
@@ -224,15 +225,16 @@ static enum err
 place(struct table_txn *txn, void *arg)
 {
 	const struct settling *settling = arg;
-	const struct route *route = settling->route != NULL ?
-	    settling->route : world.images;
+	const struct route *route = settling->route != NULL ? settling->route
+							    : world.images;
 	struct placement placement;
 	enum err err;
 
 	err = place_write(txn, route, settling->name, settling->side,
 	    "included", TOKEN, false, &placement);
 	return err == ERR_OK ? place_postpone(txn, route, settling->name,
-	    clock_real_s() - settling->ago_s) : err;
+				   clock_real_s() - settling->ago_s)
+			     : err;
 }
 
 static const char *
@@ -255,9 +257,10 @@ settle(void)
 	old.tags = new.tags = 0;
 	imports_once(&world.conf, world.table);
 	for (size_t i = 0; i < SETTLINGS; i++)
-		tap_str(see_settled(&settlings[i]), settlings[i].want,
-		    "%s/%s", settlings[i].route != NULL ?
-		    settlings[i].route->name : "images", settlings[i].name);
+		tap_str(see_settled(&settlings[i]), settlings[i].want, "%s/%s",
+		    settlings[i].route != NULL ? settlings[i].route->name
+					       : "images",
+		    settlings[i].name);
 	tap_int(old.tags, 3, "the old registry was asked for its own");
 	tap_int(new.tags, 3, "and the new one for what it must have");
 }
@@ -346,7 +349,7 @@ main(void)
 	world.upstreams[5].url = urls[1];
 	both_sides();
 	for (size_t i = 0; i < sizeof(import_cases) / sizeof(import_cases[0]);
-	    i++)
+	     i++)
 		test_due(&import_cases[i]);
 	set_import(world.images->primary, 1, false);
 	set_import(world.images->to, 1, false);

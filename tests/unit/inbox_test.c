@@ -56,8 +56,9 @@ send_bytes(const char *name, const void *bytes, size_t len)
 
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s",
 	    world.conf.run_dir, name);
-	if (fd == -1 || sendto(fd, bytes, len, 0, (struct sockaddr *)&address,
-	    sizeof(address)) != (ssize_t)len) {
+	if (fd == -1 ||
+	    sendto(fd, bytes, len, 0, (struct sockaddr *)&address,
+		sizeof(address)) != (ssize_t)len) {
 		puts("Bail out! a datagram cannot be sent");
 		exit(1);
 	}
@@ -75,8 +76,7 @@ see(const char *name)
 {
 	struct git_view view;
 
-	must(view_git(world.table, NULL, &world.conf, world.code, name,
-	    &view));
+	must(view_git(world.table, NULL, &world.conf, world.code, name, &view));
 	return view;
 }
 
@@ -84,8 +84,7 @@ see(const char *name)
 static void
 wait_marked(const char *name)
 {
-	while (!see(name).replicas[0].current ||
-	    !see(name).replicas[1].current)
+	while (!see(name).replicas[0].current || !see(name).replicas[1].current)
 		usleep(5000);
 }
 
@@ -112,8 +111,8 @@ wait_look(void)
 
 static const struct wake {
 	const char *claim;
-	const char *text;	/* "reproute-look ..." */
-	bool kicks;		/* else nothing comes of it */
+	const char *text; /* "reproute-look ..." */
+	bool kicks;	  /* else nothing comes of it */
 } wakes[] = {
 	{ "nothing in particular", "reproute-look", true },
 	{ "a registry's repository", "reproute-look images a/b", true },
@@ -198,8 +197,9 @@ broken(struct table_txn *txn, void *arg)
 
 	if (err != ERR_OK)
 		return err;
-	return fences.n == 1 && fences.fence[0].state == FENCE_BROKEN ?
-	    ERR_OK : ERR_BUSY;
+	return fences.n == 1 && fences.fence[0].state == FENCE_BROKEN
+	    ? ERR_OK
+	    : ERR_BUSY;
 }
 
 static struct registry_view
@@ -216,7 +216,10 @@ static void
 feed_nonsense(void)
 {
 	static const char *const texts[] = {
-		"", "hello", "reproute-feed", "reproute-feed nothing 200 1 x",
+		"",
+		"hello",
+		"reproute-feed",
+		"reproute-feed nothing 200 1 x",
 		"reproute-feed " TOKEN_X " 200 1 main done=OK addr=::1",
 		"reproute-feed " TOKEN_A " 2000 1 main done=OK addr=::1",
 		"reproute-feed " TOKEN_A " 200 1 main done=?? addr=::1",
@@ -236,8 +239,8 @@ static void
 feed_git(void)
 {
 	static const struct claim pushed = { "known", TOKEN_A, false },
-	    cut = { "cut", TOKEN_B, false }, fresh = { "fresh", TOKEN_C,
-	    false };
+				  cut = { "cut", TOKEN_B, false },
+				  fresh = { "fresh", TOKEN_C, false };
 	uint64_t generation;
 
 	world_learn(&world, world.code, "cut");
@@ -247,8 +250,8 @@ feed_git(void)
 	generation = see("known").generation;
 	tap_int(see("known").fences, 1, "a fence is up");
 	feed_nonsense();
-	send_text(FEED_SOCKET, "reproute-feed " TOKEN_B
-	    " 200 1 main done=X addr=::1");
+	send_text(FEED_SOCKET,
+	    "reproute-feed " TOKEN_B " 200 1 main done=X addr=::1");
 	while (table_read(world.table, broken, (void *)"cut") != ERR_OK)
 		usleep(5000);
 	tap_int(see("cut").fences, 1, "a push broken off: its fence stays");
@@ -256,12 +259,13 @@ feed_git(void)
 	tap_int((long long)see("known").generation, (long long)generation,
 	    "and raises nothing");
 
-	send_text(FEED_SOCKET, "reproute-feed " TOKEN_A
-	    " 200 1234 main done=+ addr=::1");
+	send_text(FEED_SOCKET,
+	    "reproute-feed " TOKEN_A " 200 1234 main done=+ addr=::1");
 	wait_marked("known");
 	tap_int(see("known").fences, 0, "a push is over: its fence ends");
 	tap_ok(see("known").generation > generation, "the generation rises");
-	send_text(FEED_SOCKET, "<134>Oct 11 22:14:15 web lighttpd[1]: "
+	send_text(FEED_SOCKET,
+	    "<134>Oct 11 22:14:15 web lighttpd[1]: "
 	    "reproute-feed " TOKEN_C " 200 1 main done=OK addr=::1");
 	tap_str(wait_look(), "code/fresh",
 	    "a push to what has no row: it is looked at");
@@ -272,19 +276,19 @@ static void
 feed_registry(void)
 {
 	static const struct claim put = { "img/put", TOKEN_D, true },
-	    refused = { "img/no", TOKEN_X, false };
+				  refused = { "img/no", TOKEN_X, false };
 	unsigned before = kicks;
 
 	must(table_write(world.table, place, (void *)&put));
 	must(table_write(world.table, place, (void *)&refused));
 	tap_ok(see_place("img/no").placed, "a write is placed");
-	send_text(FEED_SOCKET, "reproute-feed " TOKEN_D
-	    " 201 1 new done=OK addr=::1");
+	send_text(FEED_SOCKET,
+	    "reproute-feed " TOKEN_D " 201 1 new done=OK addr=::1");
 	while (see_place("img/put").placement.state != PLACE_FINAL)
 		usleep(5000);
 	tap_ok(see_place("img/no").placed, "a line settles its own, no more");
-	send_text(FEED_SOCKET, "reproute-feed " TOKEN_X
-	    " 401 1 new done=OK addr=::1");
+	send_text(FEED_SOCKET,
+	    "reproute-feed " TOKEN_X " 401 1 new done=OK addr=::1");
 	while (see_place("img/no").placed)
 		usleep(5000);
 	tap_ok(see_place("img/put").placed, "a refused write places nothing");
@@ -305,10 +309,10 @@ feed_burst(void)
 	must(table_write(world.table, fence, (void *)&last));
 	world_hold(&world);
 	for (int i = 0; i < LINES; i++)
-		send_text(FEED_SOCKET, "reproute-feed " TOKEN_B
-		    " 200 1 main done=X addr=::1");
-	send_text(FEED_SOCKET, "reproute-feed " TOKEN_A
-	    " 200 1 main done=OK addr=::1");
+		send_text(FEED_SOCKET,
+		    "reproute-feed " TOKEN_B " 200 1 main done=X addr=::1");
+	send_text(FEED_SOCKET,
+	    "reproute-feed " TOKEN_A " 200 1 main done=OK addr=::1");
 	tap_int(see("last").fences, 1, "%d lines wait for the table", LINES);
 	world_release(&world);
 	wait_marked("last");
@@ -329,8 +333,8 @@ second(void)
 	tap_ok(true, "the first goes on");
 
 	/* where only the feed's socket is taken, the other is let go again */
-	other.conf = &(struct conf){ .run_dir = mem_fmt("%s/other",
-		tap_dir()) };
+	other.conf = &(
+	    struct conf){ .run_dir = mem_fmt("%s/other", tap_dir()) };
 	mkdir(other.conf->run_dir, 0700);
 	must(wake_bind(other.conf->run_dir, FEED_SOCKET, &fd));
 	tap_int(inbox_start(&other), ERR_BUSY, "the feed's socket is taken");
@@ -354,9 +358,12 @@ main(void)
 	world.code->converge = CONVERGE_NONE;
 	mkdir(world.conf.run_dir, 0700);
 	looks[0] = looks[1] = look_new();
-	inbox = (struct inbox){ .conf = &world.conf, .table = world.table,
+	inbox = (struct inbox){ .conf = &world.conf,
+		.table = world.table,
 		.lanes = lanes_new(&world.conf, world.table),
-		.looks = looks, .kick = kick, .kick_arg = &kicks };
+		.looks = looks,
+		.kick = kick,
+		.kick_arg = &kicks };
 	lanes_start(inbox.lanes);
 	tap_int(inbox_start(&inbox), ERR_OK, "started");
 	wake();

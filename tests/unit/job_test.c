@@ -17,8 +17,7 @@ count_released(void *data)
 	n_released += strcmp(data, "data") == 0;
 }
 
-static const struct write_kind kind = { .size = 5,
-	.release = count_released };
+static const struct write_kind kind = { .size = 5, .release = count_released };
 static const struct write_kind plain = { .size = 2 };
 
 static void
@@ -94,8 +93,10 @@ test_lists(void)
 		fill(&from, moves[i].from);
 		jobs_move(&to, &from);
 		fill(&to, moves[i].then);
-		tap_str(drain(&to), moves[i].after, "\"%s\" and \"%s\", "
-		    "then \"%s\"", moves[i].to, moves[i].from, moves[i].then);
+		tap_str(drain(&to), moves[i].after,
+		    "\"%s\" and \"%s\", "
+		    "then \"%s\"",
+		    moves[i].to, moves[i].from, moves[i].then);
 		fill(&from, "q");
 		tap_str(drain(&from), "q", "the other is empty, and of use");
 	}
@@ -118,8 +119,8 @@ test_time(void)
 		    spans_ms[i] * 1000000;
 		high_ns = after.tv_sec * INT64_C(1000000000) + after.tv_nsec;
 		tap_ok(low_ns <= at_ns && at_ns <= high_ns &&
-		    at.tv_nsec < 1000000000, "in %jd ms",
-		    (intmax_t)spans_ms[i]);
+			at.tv_nsec < 1000000000,
+		    "in %jd ms", (intmax_t)spans_ms[i]);
 	}
 }
 
@@ -139,8 +140,9 @@ test_cond(void)
 	while (pthread_cond_timedwait(&cond, &lock, &until) == 0)
 		;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	tap_ok(now.tv_sec > until.tv_sec || (now.tv_sec == until.tv_sec &&
-	    now.tv_nsec >= until.tv_nsec), "waits by the monotonic clock");
+	tap_ok(now.tv_sec > until.tv_sec ||
+		(now.tv_sec == until.tv_sec && now.tv_nsec >= until.tv_nsec),
+	    "waits by the monotonic clock");
 	pthread_mutex_unlock(&lock);
 	pthread_cond_destroy(&cond);
 }

@@ -85,9 +85,9 @@ set_health(struct table_txn *txn, void *arg)
 	const struct order *order = arg;
 	bool changed;
 
-	return order->up ?
-	    peer_set_up(txn, &world.conf, order->upstream, &changed) :
-	    peer_set_down(txn, order->upstream, "test", &changed);
+	return order->up
+	    ? peer_set_up(txn, &world.conf, order->upstream, &changed)
+	    : peer_set_down(txn, order->upstream, "test", &changed);
 }
 
 static void
@@ -108,9 +108,9 @@ count(void *arg)
 static const struct requeueing {
 	const char *claim;
 	enum { NO_RAISE, OF_ONE, OF_ROUTE } raise;
-	const char *marked;	/* by one, under the new epochs, or NULL */
+	const char *marked; /* by one, under the new epochs, or NULL */
 	bool any;
-	const char *one, *two;	/* what lags, afterwards */
+	const char *one, *two; /* what lags, afterwards */
 } requeueings[] = {
 	{ "no epoch rose", NO_RAISE, NULL, false, "", "" },
 	{ "a replica's epoch rose", OF_ONE, "b", true, "a c", "" },
@@ -132,17 +132,16 @@ requeue(void)
 		world_mark(&world, world.code, world.two, name);
 	}
 	for (size_t i = 0; i < sizeof(requeueings) / sizeof(requeueings[0]);
-	    i++) {
+	     i++) {
 		const struct requeueing *step = &requeueings[i];
 		unsigned times = 0;
 		bool any = !step->any;
 
 		if (step->raise != NO_RAISE)
-			raise(world.code, step->raise == OF_ONE ? world.one :
-			    NULL);
+			raise(world.code,
+			    step->raise == OF_ONE ? world.one : NULL);
 		if (step->marked != NULL)
-			world_mark(&world, world.code, world.one,
-			    step->marked);
+			world_mark(&world, world.code, world.one, step->marked);
 		tap_int(lanes_requeue(lanes, &any, count, &times), ERR_OK,
 		    "%s: requeued", step->claim);
 		tap_int(any, step->any, "%s: any", step->claim);
@@ -295,11 +294,11 @@ static const struct sweeping {
 	{ 0, 100, 0 },
 	{ 1, 99, 0 },
 	{ 1, 1, 1 },
-	{ 1, 100, 1 },		/* and the next time, too */
+	{ 1, 100, 1 }, /* and the next time, too */
 	{ 7, 50, 3 },
 	{ 7, 50, 4 },
 	{ 7, 100, 7 },
-	{ 7, 300, 7 },		/* thrice, but once in a lane */
+	{ 7, 300, 7 }, /* thrice, but once in a lane */
 	{ 200, 50, 100 },
 	{ 200, 50, 100 },
 	{ 200, 100, 200 },
@@ -312,13 +311,11 @@ sweep(void)
 
 	begin("sweep");
 	lanes = lanes_new(&world.conf, world.table);
-	for (size_t i = 0; i < sizeof(sweepings) / sizeof(sweepings[0]);
-	    i++) {
+	for (size_t i = 0; i < sizeof(sweepings) / sizeof(sweepings[0]); i++) {
 		const struct sweeping *step = &sweepings[i];
 		enum err err = ERR_OK;
 
-		must(table_write(world.table, learn_many,
-		    (void *)&step->rows));
+		must(table_write(world.table, learn_many, (void *)&step->rows));
 		for (int j = 0; j < step->calls && err == ERR_OK; j++)
 			err = lanes_sweep(lanes);
 		tap_int(err, ERR_OK, "swept");
@@ -330,13 +327,7 @@ sweep(void)
 	end(lanes);
 }
 
-static enum err
-lag_at_one(struct table_txn *txn, void *arg)
-{
-	return lag_put(txn, world.code, arg, world.one);
-}
-
-/* Found by chance at one replica: the other one is compared anew, too. */
+/* Found by verifying one replica: the other one is compared anew, too. */
 static void
 unreported(void)
 {
@@ -349,8 +340,7 @@ unreported(void)
 	world_mark(&world, world.code, world.one, "a");
 	world_mark(&world, world.code, world.two, "a");
 	host.one.oid = OID_B;
-	must(table_write(world.table, lag_at_one, (void *)"a"));
-	must(lanes_refill(lanes, false, NULL));
+	lanes_put(lanes, world.code, "a", QUEUE_VERIFY);
 	lanes_start(lanes);
 	do {
 		usleep(10000);
@@ -359,16 +349,34 @@ unreported(void)
 	} while (view.generation != 2 || !view.replicas[1].current);
 	tap_ok(true, "the generation rose, and two has its mark again");
 	lanes_drain(lanes);
-	must(view_git(world.table, NULL, &world.conf, world.code, "a",
-	    &view));
+	must(view_git(world.table, NULL, &world.conf, world.code, "a", &view));
 	tap_ok(!view.replicas[0].current, "one has not");
 	tap_int((long long)view.generation, 2, "it rose once");
 	end(lanes);
 }
 
+/* What is current already, and is not to be verified, costs no question. */
+static void
+idle(void)
+{
+	struct lanes *lanes;
+
+	begin("idle");
+	lanes = lanes_new(&world.conf, world.table);
+	world_learn(&world, world.more, "a");
+	world_mark(&world, world.more, world.two, "a");
+	lanes_put(lanes, world.more, "a", QUEUE_URGENT);
+	work(lanes);
+	tap_int(host.other.adverts + host.two.adverts, 0, "current: not asked");
+	lanes_put(lanes, world.more, "a", QUEUE_VERIFY);
+	work(lanes);
+	tap_ok(host.two.adverts > 0, "to be verified: asked");
+	end(lanes);
+}
+
 static const struct lagging {
 	const char *claim;
-	const char *one, *two;	/* marked there, of "a" in code */
+	const char *one, *two; /* marked there, of "a" in code */
 	bool lags;
 } laggings[] = {
 	{ "nobody has it", NULL, NULL, true },
@@ -412,6 +420,7 @@ main(void)
 	fail();
 	sweep();
 	unreported();
+	idle();
 	lag();
 	many();
 	return tap_done();

@@ -30,7 +30,8 @@ static const struct {
 	{ "[::1:9000", ERR_USAGE },
 	{ "/nonexistent/directory/socket", ERR_SYS },
 	{ "/tmp/0123456789012345678901234567890123456789012345678901234567890"
-	    "123456789012345678901234567890123456789", ERR_USAGE },
+	  "123456789012345678901234567890123456789",
+	    ERR_USAGE },
 };
 
 static unsigned
@@ -137,7 +138,8 @@ test_tcp(void)
 	close(fd);
 	tap_int(listener_open(at, 0, &listener), ERR_OK, "a free one");
 	tap_ok(getsockname(listener_fd(listener), (struct sockaddr *)&address,
-	    &len) == 0 && address.sin_addr.s_addr == htonl(INADDR_LOOPBACK),
+		   &len) == 0 &&
+		address.sin_addr.s_addr == htonl(INADDR_LOOPBACK),
 	    "without an address it is 127.0.0.1");
 	listener_close(listener);
 	free(at);

@@ -96,7 +96,10 @@ test_long_line(void)
 	free(longest);
 }
 
-static const struct { size_t size; const char *text, *escaped; } escapes[] = {
+static const struct {
+	size_t size;
+	const char *text, *escaped;
+} escapes[] = {
 	{ 64, "plain text/~!", "plain text/~!" },
 	{ 64, "", "" },
 	{ 64, "a\nb\rc", "a\\x0ab\\x0dc" },

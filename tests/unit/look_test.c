@@ -54,9 +54,9 @@ once(void)
 
 	for (size_t i = 0; i < sizeof(puts) / sizeof(puts[0]); i++)
 		tap_int(look_put(look, conf_route(&world.conf, puts[i].route),
-		    puts[i].name), puts[i].taken, "put %zu: %s/%s is %s", i,
-		    puts[i].route, puts[i].name,
-		    puts[i].taken ? "taken" : "waiting already");
+			    puts[i].name),
+		    puts[i].taken, "put %zu: %s/%s is %s", i, puts[i].route,
+		    puts[i].name, puts[i].taken ? "taken" : "waiting already");
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
 		tap_str(take(look), order[i], "in the order of asking");
 	tap_ok(look_put(look, world.code, "a"),
@@ -90,7 +90,7 @@ bound(void)
 struct taker {
 	pthread_t thread;
 	struct look *look;
-	unsigned *times;	/* of each number */
+	unsigned *times; /* of each number */
 	unsigned n;
 };
 
@@ -174,8 +174,8 @@ static const struct answer {
 	const char *oid;
 	unsigned status;
 	enum err want;
-	bool no;		/* remembered: no look for a while */
-	const char *lag;	/* of each replica of the route, afterwards */
+	bool no;	 /* remembered: no look for a while */
+	const char *lag; /* of each replica of the route, afterwards */
 } answers[] = {
 	{ "there is none", "absent", NULL, 0, ERR_ABSENT, true, "" },
 	{ "gone", "gone", OID_A, 410, ERR_ABSENT, true, "" },
@@ -200,9 +200,10 @@ test_answer(const struct answer *answer, struct http *http)
 	err = look_run(look, world.table, http, &world.conf, world.code,
 	    answer->name, &made);
 	tap_int(err, answer->want, "%s: returns", answer->claim);
-	tap_int(made, answer->want == ERR_OK && !known, "%s: %s",
-	    answer->claim, answer->want != ERR_OK ? "says nothing of a row" :
-	    known ? "the row was there" : "the row is new");
+	tap_int(made, answer->want == ERR_OK && !known, "%s: %s", answer->claim,
+	    answer->want != ERR_OK ? "says nothing of a row"
+		: known		   ? "the row was there"
+				   : "the row is new");
 	tap_int(look_put(look, world.code, answer->name), !answer->no,
 	    "%s: asked for again: %s", answer->claim,
 	    answer->no ? "not needed" : "may be");

@@ -45,7 +45,8 @@ main(void)
 	looks_init(&looks);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		tap_int(looks_take(&looks, rows[i].route, rows[i].name,
-		    rows[i].now_ms), rows[i].may, "%s", rows[i].claim);
+			    rows[i].now_ms),
+		    rows[i].may, "%s", rows[i].claim);
 	test_all_together();
 	return tap_done();
 }

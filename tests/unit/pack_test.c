@@ -19,8 +19,8 @@ test_bytes(void)
 	pack_u64(&pack, 0x0102030405060708);
 	pack_text(&pack, "ab");
 	bytes = pack_bytes(&pack);
-	tap_ok(bytes.len == 13 && memcmp(bytes.data,
-	    "\xfe\1\2\3\4\5\6\7\x8\0\2ab", 13) == 0,
+	tap_ok(bytes.len == 13 &&
+		memcmp(bytes.data, "\xfe\1\2\3\4\5\6\7\x8\0\2ab", 13) == 0,
 	    "numbers are big-endian, text is counted");
 }
 
@@ -69,7 +69,10 @@ static const struct {
 	{ "no length", "\1", 1, false, "" },
 	{ "half a length", "\1\0", 2, false, "" },
 	{ "text too short", "\1\0\3ab", 5, false, "" },
-	{ "a length that lies", "\1\xff\xff" "ab", 5, false, "" },
+	{ "a length that lies",
+	    "\1\xff\xff"
+	    "ab",
+	    5, false, "" },
 	{ "text too long for its place", "\1\0\4abcd", 7, false, "" },
 	{ "a NUL inside", "\1\0\3a\0b", 6, false, "" },
 	{ "bytes left over", "\1\0\2abc", 6, false, "ab" },
@@ -88,8 +91,7 @@ test_records(void)
 		in = unpack_of((struct table_bytes){ copy, records[i].len });
 		unpack_u8(&in);
 		unpack_text(&in, text, sizeof(text));
-		tap_str(text, records[i].text, "%s: the text",
-		    records[i].what);
+		tap_str(text, records[i].text, "%s: the text", records[i].what);
 		tap_int(unpack_whole(&in), records[i].whole, "%s: whole",
 		    records[i].what);
 		free(copy);
@@ -121,7 +123,7 @@ test_long_keys(void)
 	tap_ok(key_under(&prefix, key_bytes(&key)), "and under its route");
 	again = key_of("route", other, NULL);
 	tap_ok(key.len == again.len &&
-	    memcmp(key.bytes, again.bytes, key.len) != 0,
+		memcmp(key.bytes, again.bytes, key.len) != 0,
 	    "two that differ at the end have two keys");
 	again = key_of("route", name, NULL);
 	tap_ok(memcmp(key.bytes, again.bytes, key.len) == 0,

@@ -16,8 +16,8 @@ enum op { LOOK, ADOPT, RAISE_ROUTE, RAISE_ONE, DOWN, UP, DRAIN, UNDRAIN };
 struct step {
 	const char *claim;
 	enum op op;
-	void (*before)(void);	/* changes the configuration */
-	int news;		/* *changed; -1: the call has none */
+	void (*before)(void); /* changes the configuration */
+	int news;	      /* *changed; -1: the call has none */
 	const char *epochs;
 };
 
@@ -82,8 +82,7 @@ static const struct step steps[] = {
 	{ "down again is no news", DOWN, NULL, 0, "3/4/1 2/2" },
 	{ "a drain raises nothing", DRAIN, NULL, -1, "3/4/1 2/2" },
 	{ "up again raises it in each route", UP, NULL, 1, "3/4/2 2/3" },
-	{ "the end of a drain raises nothing", UNDRAIN, NULL, -1,
-	    "3/4/2 2/3" },
+	{ "the end of a drain raises nothing", UNDRAIN, NULL, -1, "3/4/2 2/3" },
 };
 
 struct run {
@@ -110,9 +109,9 @@ see(struct table_txn *txn, struct run *run)
 		err = epochs_get(txn, &more_route, world.two, &more);
 	if (err == ERR_OK)
 		err = peer_get(txn, "two", &run->two);
-	snprintf(run->epochs, sizeof(run->epochs),
-	    "%d/%d/%d %d/%d", (int)one.route, (int)one.replica,
-	    (int)two.replica, (int)more.route, (int)more.replica);
+	snprintf(run->epochs, sizeof(run->epochs), "%d/%d/%d %d/%d",
+	    (int)one.route, (int)one.replica, (int)two.replica, (int)more.route,
+	    (int)more.replica);
 	return err;
 }
 
@@ -182,7 +181,8 @@ test_steps(void)
 			    "a drain leaves health alone");
 		if (steps[i].op == UNDRAIN)
 			tap_ok(!run.two.drained && !run.two.down &&
-			    run.two.why[0] == '\0', "all is well again");
+				run.two.why[0] == '\0',
+			    "all is well again");
 	}
 }
 
@@ -220,7 +220,8 @@ static enum err
 damage(struct table_txn *txn, void *arg)
 {
 	const struct key keys[] = {
-		key_of("epoch", "code", "", NULL), key_of("peer", "two", NULL),
+		key_of("epoch", "code", "", NULL),
+		key_of("peer", "two", NULL),
 		key_of("requeued", "code", "one", NULL),
 	};
 	struct table_bytes bytes = { "abc", 3 };

@@ -32,8 +32,7 @@ scene_begin(struct scene *scene, const char *name)
 	world_learn(world, world->code, "p/r");
 	githost_start(&scene->host, world);
 	tool_begin(&scene->tool, world, name, "", "");
-	if (wake_bind(scene->tool.dir, WAKE_SOCKET, &scene->wakes) !=
-	    ERR_OK) {
+	if (wake_bind(scene->tool.dir, WAKE_SOCKET, &scene->wakes) != ERR_OK) {
 		printf("Bail out! %s\n", err_text());
 		exit(1);
 	}
@@ -97,31 +96,33 @@ is_woken(struct scene *scene)
 /* In this order. */
 static const struct {
 	const char *claim, *words;
-	const char *one, *two;	/* what they have; NULL: nothing */
-	bool fence;		/* one goes up first */
+	const char *one, *two; /* what they have; NULL: nothing */
+	bool fence;	       /* one goes up first */
 	int status;
 	const char *says;
-	const char *lags;	/* at "two", afterwards */
+	const char *lags; /* at "two", afterwards */
 	unsigned fences;
 	bool wakes;
 } rows[] = {
 	{ "both are equal", "compare code p/r", OID_A, OID_A, false, 0,
 	    "  one            equal, marked, at generation 1\n"
-	    "    primary  1 refs, ", "", 0, false },
+	    "    primary  1 refs, ",
+	    "", 0, false },
 	{ "a name with .git", "compare code p/r.git", OID_A, OID_A, false, 0,
 	    "code: p/r\n", "", 0, false },
 	{ "as JSON", "compare --json code p/r", OID_A, OID_A, false, 0,
 	    "{\"route\":\"code\",\"repository\":\"p/r\",\"fences\":[],"
 	    "\"ended\":false,\"replicas\":[{\"upstream\":\"one\","
 	    "\"outcome\":\"marked\",\"generation\":1,\"note\":null,"
-	    "\"primary\":{\"digest\":\"", "", 0, false },
+	    "\"primary\":{\"digest\":\"",
+	    "", 0, false },
 	{ "a fence is up", "compare code p/r", OID_A, OID_A, true, 1,
 	    "  two            not compared: a fence is up", "p/r", 1, true },
 	{ "as JSON", "compare --json code p/r", OID_A, OID_A, false, 1,
-	    "\"fences\":[{\"token\":\"" TOKEN "\",\"state\":\"up\",", "p/r",
-	    1, true },
-	{ "its fence is ended", "compare --force code p/r", OID_A, OID_A,
-	    false, 0, "  ended by --force: 1 fence\n", "", 0, false },
+	    "\"fences\":[{\"token\":\"" TOKEN "\",\"state\":\"up\",", "p/r", 1,
+	    true },
+	{ "its fence is ended", "compare --force code p/r", OID_A, OID_A, false,
+	    0, "  ended by --force: 1 fence\n", "", 0, false },
 	{ "nothing is left to end", "compare --json --force code p/r", OID_A,
 	    OID_A, false, 0, "\"ended\":false", "", 0, false },
 	{ "one differs", "compare code p/r", OID_A, OID_B, false, 1,
@@ -143,14 +144,15 @@ test_compare(void)
 		scene.host.two.oid = rows[i].two;
 		if (rows[i].fence)
 			tap_int(table_write(scene.world.table, raise_fence,
-			    &scene.world), ERR_OK, "a fence goes up");
+				    &scene.world),
+			    ERR_OK, "a fence goes up");
 		tool_run(&scene.tool, rows[i].words);
-		tap_int(scene.tool.status, rows[i].status,
-		    "%s: exit status", rows[i].claim);
+		tap_int(scene.tool.status, rows[i].status, "%s: exit status",
+		    rows[i].claim);
 		tool_says(&scene.tool, rows[i].says, rows[i].claim);
 		tap_str(world_lag(&scene.world, scene.world.code,
-		    scene.world.two), rows[i].lags, "%s: what lags then",
-		    rows[i].claim);
+			    scene.world.two),
+		    rows[i].lags, "%s: what lags then", rows[i].claim);
 		look = look_at(&scene);
 		tap_int(look.fences, rows[i].fences, "%s: fences then",
 		    rows[i].claim);
@@ -163,7 +165,7 @@ test_compare(void)
 static const struct {
 	const char *words;
 	int status;
-	const char *says;	/* on either output */
+	const char *says; /* on either output */
 } refusals[] = {
 	{ "compare", 64, "1 or 2 words" },
 	{ "compare p/r", 64, "which route: code, more?" },
@@ -195,8 +197,8 @@ test_refusals(void)
 	path = mem_fmt("%s/" TABLE_FILE, scene.tool.dir);
 	unlink(path);
 	tool_run(&scene.tool, "compare code p/r");
-	tap_ok(strstr(scene.tool.errors.data, "there is no table yet") !=
-	    NULL, "compare needs a table");
+	tap_ok(strstr(scene.tool.errors.data, "there is no table yet") != NULL,
+	    "compare needs a table");
 	tap_ok(access(path, F_OK) == -1, "and makes none");
 	free(path);
 	scene_end(&scene);
@@ -204,15 +206,17 @@ test_refusals(void)
 
 static const struct {
 	const char *words, *says;
-	bool one, two;		/* then drained */
+	bool one, two; /* then drained */
 } drains[] = {
 	{ "drain one", "one: drained: no more reads go there\n", true, false },
 	{ "drain one", "one: drained", true, false },
 	{ "drain two --json", "{\"upstream\":\"two\",\"drained\":true}", true,
 	    true },
 	{ "drain --undo one", "one: takes reads again\n", false, true },
-	{ "drain --undo --json two", "{\"upstream\":\"two\","
-	    "\"drained\":false}", false, false },
+	{ "drain --undo --json two",
+	    "{\"upstream\":\"two\","
+	    "\"drained\":false}",
+	    false, false },
 };
 
 static void
@@ -230,8 +234,8 @@ test_drain(void)
 		tool_says(&scene.tool, drains[i].says, drains[i].words);
 		look = look_at(&scene);
 		tap_ok(look.one.drained == drains[i].one &&
-		    look.two.drained == drains[i].two, "%s: is in the table",
-		    drains[i].words);
+			look.two.drained == drains[i].two,
+		    "%s: is in the table", drains[i].words);
 	}
 	scene_end(&scene);
 }

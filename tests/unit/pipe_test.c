@@ -89,8 +89,7 @@ test_lines(void)
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		feed(&reader, rows[i].in, reader.socket);
 		tap_str(received(&reader), rows[i].out, "%s", rows[i].claim);
-		tap_int(reader.tool.status, 0, "%s: ends well",
-		    rows[i].claim);
+		tap_int(reader.tool.status, 0, "%s: ends well", rows[i].claim);
 		tap_str(reader.tool.errors.data, "", "%s: says nothing",
 		    rows[i].claim);
 	}
@@ -107,8 +106,8 @@ test_long(void)
 
 	reader_begin(&reader);
 	for (size_t i = 0; i < COUNT(lengths); i++) {
-		size_t want = lengths[i] < MAX_FEED_LINE ? lengths[i] :
-		    MAX_FEED_LINE;
+		size_t want = lengths[i] < MAX_FEED_LINE ? lengths[i]
+							 : MAX_FEED_LINE;
 		char *text = mem_fmt("%%0%zud\\nnext\\n", lengths[i]);
 		const char *got;
 
@@ -139,8 +138,8 @@ test_lost(void)
 	for (at = reader.tool.errors.data; *at != '\0'; at++)
 		lines += *at == '\n';
 	tap_int(lines, 1, "no reader: one line for all that are lost");
-	tap_ok(strstr(reader.tool.errors.data, "lines lost so far: 1") !=
-	    NULL, "no reader: counts");
+	tap_ok(strstr(reader.tool.errors.data, "lines lost so far: 1") != NULL,
+	    "no reader: counts");
 	free(nowhere);
 	reader_end(&reader);
 }

@@ -26,16 +26,22 @@ static struct upstream upstreams[] = {
 static const struct upstream *const old = &upstreams[0];
 static const struct upstream *const new = &upstreams[1];
 static struct route routes[] = {
-	{ .name = (char[]){ "reg" }, .kind = ROUTE_REGISTRY,
-	    .primary = &upstreams[0], .to = &upstreams[1],
+	{ .name = (char[]){ "reg" },
+	    .kind = ROUTE_REGISTRY,
+	    .primary = &upstreams[0],
+	    .to = &upstreams[1],
 	    .provisional_s = PROVISIONAL_S },
-	{ .name = (char[]){ "reg2" }, .kind = ROUTE_REGISTRY,
-	    .primary = &upstreams[0], .to = &upstreams[1],
+	{ .name = (char[]){ "reg2" },
+	    .kind = ROUTE_REGISTRY,
+	    .primary = &upstreams[0],
+	    .to = &upstreams[1],
 	    .provisional_s = PROVISIONAL_S },
 };
 static const struct route *const reg = &routes[0];
-static const struct conf conf = { .upstreams = upstreams, .n_upstreams = 2,
-	.routes = routes, .n_routes = 2 };
+static const struct conf conf = { .upstreams = upstreams,
+	.n_upstreams = 2,
+	.routes = routes,
+	.n_routes = 2 };
 
 /*
  * A step, in a word: what is done, and by which token or status.
@@ -70,10 +76,12 @@ do_step(struct table_txn *txn, void *arg)
 		return place_settle(txn, reg, step->name, token, manifest,
 		    (unsigned)atoi(word + 3));
 	switch (word[0]) {
-	case 'w': case 'm':
+	case 'w':
+	case 'm':
 		return place_write(txn, reg, step->name, "new", "included",
 		    token, manifest, &step->place);
-	case 'W': case 'M':
+	case 'W':
+	case 'M':
 		return place_write(txn, reg, step->name, "old", "excluded",
 		    token, manifest, &step->place);
 	case 'i':
@@ -123,7 +131,7 @@ static const char *
 describe(const struct placement *place, char text[256])
 {
 	static const char *const states[] = { "provisional", "manifest",
-	    "final" };
+		"final" };
 
 	snprintf(text, 256, "%s %s %s%s%.1s", place->upstream, place->reason,
 	    states[place->state], place->shared ? " shared" : "",
@@ -243,8 +251,7 @@ check_index(struct table *table, const char *steps, const struct step *step,
 		exit(1);
 	tap_ok(tally.index == provisional && tally.placements == placed,
 	    "%s: the index of provisional ones is exact", steps);
-	tap_int((long long)tally.tokens, 2 * tokens, "%s: tokens noted",
-	    steps);
+	tap_int((long long)tally.tokens, 2 * tokens, "%s: tokens noted", steps);
 }
 
 static enum err
@@ -306,8 +313,7 @@ test_write(struct table *table)
 
 	tap_str(describe(&place, text), "new included provisional 1",
 	    "a write tells what stands");
-	tap_ok(place.made_s <= now_s && place.made_s > now_s - 100,
-	    "made now");
+	tap_ok(place.made_s <= now_s && place.made_s > now_s - 100, "made now");
 	tap_int(place.expires_s - place.made_s, PROVISIONAL_S, "for so long");
 	place = step(table, NAME, "W2");
 	tap_str(describe(&place, text), "new included provisional shared 1",
@@ -317,7 +323,7 @@ test_write(struct table *table)
 	step(table, NAME, "m1=400");
 	place = step(table, NAME, "w2");
 	tap_ok(place.expires_s >= now_s + PROVISIONAL_S &&
-	    place.expires_s < now_s + 2 * PROVISIONAL_S,
+		place.expires_s < now_s + 2 * PROVISIONAL_S,
 	    "provisional again, it expires anew");
 	step(table, NAME, "d");
 }
@@ -451,8 +457,8 @@ get_import(struct table_txn *txn, void *arg)
 	struct imports *imports = arg;
 	enum err err = import_get(txn, reg, imports->side, &imports->import);
 
-	return err != ERR_OK ? err : imports_complete(txn, reg,
-	    &imports->complete);
+	return err != ERR_OK ? err
+			     : imports_complete(txn, reg, &imports->complete);
 }
 
 static enum err
@@ -466,22 +472,27 @@ set_import(struct table_txn *txn, void *arg)
 static void
 test_imports(struct table *table)
 {
-	struct imports imports = { .side = old, .import.names = 7,
-	    .complete = true };
+	struct imports imports = { .side = old,
+		.import.names = 7,
+		.complete = true };
 
 	tap_int(table_read(table, get_import, &imports), ERR_OK,
 	    "an import that never was");
 	tap_ok(imports.import.names == 0 && imports.import.last[0] == '\0' &&
-	    imports.import.completed_s == 0, "is all zero");
+		imports.import.completed_s == 0,
+	    "is all zero");
 	tap_ok(!imports.complete, "and not complete");
-	imports.import = (struct import){ .started_s = 5, .names = 3,
-	    .conflicts = 2, .last = "a/b" };
+	imports.import = (struct import){ .started_s = 5,
+		.names = 3,
+		.conflicts = 2,
+		.last = "a/b" };
 	tap_int(table_write(table, set_import, &imports), ERR_OK, "set");
 	imports.import = (struct import){ .names = 0 };
 	tap_int(table_read(table, get_import, &imports), ERR_OK, "got");
 	tap_ok(imports.import.started_s == 5 && imports.import.names == 3 &&
-	    imports.import.conflicts == 2 &&
-	    strcmp(imports.import.last, "a/b") == 0, "what was set");
+		imports.import.conflicts == 2 &&
+		strcmp(imports.import.last, "a/b") == 0,
+	    "what was set");
 	imports.import.completed_s = 6;
 	tap_int(table_write(table, set_import, &imports), ERR_OK,
 	    "one side is complete");
@@ -505,10 +516,11 @@ static enum err
 put_damage(struct table_txn *txn, void *arg)
 {
 	const struct damage *damage = arg;
-	struct key key = damage->db == TABLE_PLACEMENTS ?
-	    key_of("reg", NAME, NULL) : damage->db == TABLE_IMPORTS ?
-	    key_of("reg", "old", NULL) :
-	    key_of("0000000000000001", "reg", NAME, NULL);
+	struct key key = damage->db == TABLE_PLACEMENTS
+	    ? key_of("reg", NAME, NULL)
+	    : damage->db == TABLE_IMPORTS
+	    ? key_of("reg", "old", NULL)
+	    : key_of("0000000000000001", "reg", NAME, NULL);
 
 	return table_put(txn, damage->db, key_bytes(&key), damage->bytes);
 }
@@ -521,36 +533,43 @@ del_damage(struct table_txn *txn, void *arg)
 	enum err err = table_del(txn, TABLE_PLACEMENTS, key_bytes(&place));
 
 	(void)arg;
-	return err != ERR_OK ? err : table_del(txn, TABLE_PROVISIONAL,
-	    key_bytes(&index));
+	return err != ERR_OK
+	    ? err
+	    : table_del(txn, TABLE_PROVISIONAL, key_bytes(&index));
 }
 
 #define TIMES "\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0"
 /* name, upstream, reason; state, shared, token; times */
-#define SOUND "\0\1n\0\3old\0\1r" "\2\0\0\0" TIMES
+#define SOUND                                                                  \
+	"\0\1n\0\3old\0\1r"                                                    \
+	"\2\0\0\0" TIMES
 static const struct damage damages[] = {
-	{ TABLE_PLACEMENTS, "sound", { SOUND, 31 }, ERR_OK, ERR_OK,
-	    ERR_ABSENT, ERR_OK },
+	{ TABLE_PLACEMENTS, "sound", { SOUND, 31 }, ERR_OK, ERR_OK, ERR_ABSENT,
+	    ERR_OK },
 	{ TABLE_PLACEMENTS, "empty", { "", 0 }, ERR_TABLE, ERR_TABLE,
 	    ERR_ABSENT, ERR_OK },
 	{ TABLE_PLACEMENTS, "cut", { SOUND, 30 }, ERR_TABLE, ERR_TABLE,
 	    ERR_ABSENT, ERR_OK },
-	{ TABLE_PLACEMENTS, "too long", { SOUND "x", 32 }, ERR_TABLE,
-	    ERR_TABLE, ERR_ABSENT, ERR_OK },
+	{ TABLE_PLACEMENTS, "too long", { SOUND "x", 32 }, ERR_TABLE, ERR_TABLE,
+	    ERR_ABSENT, ERR_OK },
 	{ TABLE_PLACEMENTS, "of no state",
-	    { "\0\1n\0\3old\0\1r" "\3\0\0\0" TIMES, 31 }, ERR_TABLE,
-	    ERR_TABLE, ERR_ABSENT, ERR_OK },
+	    { "\0\1n\0\3old\0\1r"
+	      "\3\0\0\0" TIMES,
+		31 },
+	    ERR_TABLE, ERR_TABLE, ERR_ABSENT, ERR_OK },
 	{ TABLE_PLACEMENTS, "neither shared nor not",
-	    { "\0\1n\0\3old\0\1r" "\2\2\0\0" TIMES, 31 }, ERR_TABLE,
-	    ERR_TABLE, ERR_ABSENT, ERR_OK },
+	    { "\0\1n\0\3old\0\1r"
+	      "\2\2\0\0" TIMES,
+		31 },
+	    ERR_TABLE, ERR_TABLE, ERR_ABSENT, ERR_OK },
 	{ TABLE_PLACEMENTS, "full of lies", { "\xff\xff\xff", 3 }, ERR_TABLE,
 	    ERR_TABLE, ERR_ABSENT, ERR_OK },
-	{ TABLE_PROVISIONAL, "sound", { "\0\1n\0\3reg", 8 }, ERR_ABSENT,
-	    ERR_OK, ERR_OK, ERR_OK },
+	{ TABLE_PROVISIONAL, "sound", { "\0\1n\0\3reg", 8 }, ERR_ABSENT, ERR_OK,
+	    ERR_OK, ERR_OK },
 	{ TABLE_PROVISIONAL, "cut", { "\0\1n\0\3re", 7 }, ERR_ABSENT, ERR_OK,
 	    ERR_TABLE, ERR_OK },
-	{ TABLE_IMPORTS, "cut", { TIMES, 16 }, ERR_ABSENT, ERR_OK,
-	    ERR_ABSENT, ERR_TABLE },
+	{ TABLE_IMPORTS, "cut", { TIMES, 16 }, ERR_ABSENT, ERR_OK, ERR_ABSENT,
+	    ERR_TABLE },
 };
 
 static void
@@ -571,8 +590,8 @@ test_damage(struct table *table)
 		    "scan");
 		tap_int(table_read(table, find_expired, &expiry),
 		    damage->expired, "expired");
-		tap_int(table_read(table, get_import, &imports),
-		    damage->import, "import");
+		tap_int(table_read(table, get_import, &imports), damage->import,
+		    "import");
 		if (table_write(table, del_damage, NULL) != ERR_OK)
 			exit(1);
 	}
@@ -588,7 +607,7 @@ main(void)
 	if (table_open(tap_dir(), true, &table) != ERR_OK)
 		return 1;
 	for (size_t i = 0; i < sizeof(transitions) / sizeof(transitions[0]);
-	    i++)
+	     i++)
 		test_transition(table, i);
 	test_write(table);
 	test_expiry(table);

@@ -18,7 +18,7 @@ struct scene {
 	struct tool tool;
 	struct server *server;
 	char urls[2][64];
-	bool broken;		/* the new one answers 500 to all */
+	bool broken; /* the new one answers 500 to all */
 };
 
 /* Who has a repository shows in its name. */
@@ -30,14 +30,13 @@ answer(void *arg, const struct server_request *request,
 	bool new = strncmp(request->target, "/new/", 5) == 0;
 	const char *path = request->target + 4;
 
-	buf_puts(&reply->headers,
-	    "Content-Type: application/json\r\n");
+	buf_puts(&reply->headers, "Content-Type: application/json\r\n");
 	if (new && scene->broken)
 		reply->status = 500;
 	else if (strncmp(path, "/v2/_catalog", 12) == 0)
-		buf_puts(&reply->body, new ?
-		    "{\"repositories\":[\"t/both\",\"t/new\"]}" :
-		    "{\"repositories\":[\"t/both\",\"t/old\"]}");
+		buf_puts(&reply->body,
+		    new ? "{\"repositories\":[\"t/both\",\"t/new\"]}"
+			: "{\"repositories\":[\"t/both\",\"t/old\"]}");
 	else if (strstr(path, "/t/both/") == NULL &&
 	    strstr(path, new ? "/t/new/" : "/t/old/") == NULL)
 		reply->status = 404;
@@ -96,11 +95,10 @@ look_body(struct table_txn *txn, void *arg)
 	look->has_row = err == ERR_OK;
 	look->placed[0] = '\0';
 	while ((err = place_next(txn, look->world->images, name, next,
-	    &placement)) == ERR_OK) {
+		    &placement)) == ERR_OK) {
 		at += (size_t)snprintf(look->placed + at,
 		    sizeof(look->placed) - at, "%s=%s/%s/%d ", next,
-		    placement.upstream, placement.reason,
-		    (int)placement.state);
+		    placement.upstream, placement.reason, (int)placement.state);
 		memcpy(name, next, sizeof(name));
 	}
 	return err == ERR_ABSENT ? ERR_OK : err;
@@ -120,18 +118,24 @@ look_at(const struct scene *scene)
 static const struct step {
 	const char *words;
 	int status;
-	const char *says;	/* on either output */
-	const char *placed;	/* afterwards */
+	const char *says;   /* on either output */
+	const char *placed; /* afterwards */
 } steps[] = {
 	/* dry */
-	{ "place t/new new", 0, "would be done: placed on new, finally\n"
-	    "nothing was changed: say --apply\n", "" },
-	{ "place t/new new", 0, "images: t/new: not placed\n"
+	{ "place t/new new", 0,
+	    "would be done: placed on new, finally\n"
+	    "nothing was changed: say --apply\n",
+	    "" },
+	{ "place t/new new", 0,
+	    "images: t/new: not placed\n"
 	    "  old            does not have it\n"
-	    "  new            has it\n", "" },
+	    "  new            has it\n",
+	    "" },
 	/* refused where the other side may have it */
-	{ "place --apply t/new old", 1, "refused: that side is not known to "
-	    "have it", "" },
+	{ "place --apply t/new old", 1,
+	    "refused: that side is not known to "
+	    "have it",
+	    "" },
 	{ "place --apply --json t/new old", 1, "\"refused\":\"that side", "" },
 	/* one that is nowhere, or on both */
 	{ "place t/none old", 0, "would be done: placed on old", "" },
@@ -141,9 +145,12 @@ static const struct step {
 	    "t/new=new/admin/2 " },
 	{ "place --apply --force images t/new old", 0, "done: placed on old",
 	    "t/new=old/admin/2 " },
-	{ "place t/new new", 0, "images: t/new: placed on old, final, by "
-	    "admin\n", "t/new=old/admin/2 " },
-	{ "place --json --apply t/new new", 0, "{\"route\":\"images\","
+	{ "place t/new new", 0,
+	    "images: t/new: placed on old, final, by "
+	    "admin\n",
+	    "t/new=old/admin/2 " },
+	{ "place --json --apply t/new new", 0,
+	    "{\"route\":\"images\","
 	    "\"repository\":\"t/new\",\"known\":true,\"before\":\"old\","
 	    "\"after\":\"new\",\"sides\":[{\"upstream\":\"old\",\"has\":"
 	    "\"no\",\"why\":null},{\"upstream\":\"new\",\"has\":\"yes\","
@@ -155,14 +162,18 @@ static const struct step {
 	    "t/new=new/admin/2 " },
 	{ "forget --apply images t/new", 0, "done: its placement is dropped",
 	    "" },
-	{ "forget --json images t/new", 0, "\"known\":false,\"before\":null,"
-	    "\"after\":null,", "" },
+	{ "forget --json images t/new", 0,
+	    "\"known\":false,\"before\":null,"
+	    "\"after\":null,",
+	    "" },
 	/* what is wrong with the words */
 	{ "place t/new", 64, "2 or 3 words", "" },
 	{ "place t/new main", 64, "the sides old and new", "" },
 	{ "place T/new new", 64, "can have that name", "" },
-	{ "place code t/new new", 64, "no such route: \"code\"; there is "
-	    "images", "" },
+	{ "place code t/new new", 64,
+	    "no such route: \"code\"; there is "
+	    "images",
+	    "" },
 	{ "forget t/new", 64, "which route: code, more, images?", "" },
 	{ "forget nowhere t/new", 64, "no such route", "" },
 	{ "import nowhere", 64, "neither a route", "" },
@@ -173,7 +184,8 @@ static const struct step {
 	    "t/both=old/import/2 t/old=old/import/2 " },
 	{ "import", 0, "images: new: 2 names, 1 conflicts\n",
 	    "t/both=old/import/2 t/new=new/import/2 t/old=old/import/2 " },
-	{ "import --json new", 0, "{\"imports\":[{\"route\":\"images\","
+	{ "import --json new", 0,
+	    "{\"imports\":[{\"route\":\"images\","
 	    "\"upstream\":\"new\",\"names\":2,\"conflicts\":1,\"completed\":",
 	    "t/both=old/import/2 t/new=new/import/2 t/old=old/import/2 " },
 };
@@ -205,12 +217,16 @@ test_steps(void)
 
 /* A side that cannot tell is not one that has nothing. */
 static const struct step broken_steps[] = {
-	{ "place --apply t/new new", 1, "  new            cannot tell: HTTP "
-	    "500\nrefused: ", "" },
+	{ "place --apply t/new new", 1,
+	    "  new            cannot tell: HTTP "
+	    "500\nrefused: ",
+	    "" },
 	{ "place --apply t/none old", 1, "refused: ", "" },
 	{ "place --apply t/old old", 0, "done: ", "t/old=old/admin/2 " },
-	{ "place --json t/none old", 1, "\"has\":\"unknown\",\"why\":\"HTTP "
-	    "500\"", "t/old=old/admin/2 " },
+	{ "place --json t/none old", 1,
+	    "\"has\":\"unknown\",\"why\":\"HTTP "
+	    "500\"",
+	    "t/old=old/admin/2 " },
 	/* the other catalogue is read all the same */
 	{ "import", 69, "images: old: 2 names, 0 conflicts\n",
 	    "t/both=old/import/2 t/old=old/admin/2 " },
@@ -235,14 +251,20 @@ static const struct {
 	const char *says;
 	bool has_row;
 } git_steps[] = {
-	{ "forget code p/r", "code: p/r: has a row\nwould be done: its row is "
-	    "dropped", true },
-	{ "forget --apply code p/none", "code: p/none: has no row\nnothing to "
-	    "forget\n", true },
+	{ "forget code p/r",
+	    "code: p/r: has a row\nwould be done: its row is "
+	    "dropped",
+	    true },
+	{ "forget --apply code p/none",
+	    "code: p/none: has no row\nnothing to "
+	    "forget\n",
+	    true },
 	{ "forget --apply code p/r.git", "done: its row is dropped", false },
-	{ "forget --json --apply code p/r", "{\"route\":\"code\","
+	{ "forget --json --apply code p/r",
+	    "{\"route\":\"code\","
 	    "\"repository\":\"p/r\",\"known\":false,\"refused\":null,"
-	    "\"applied\":false}", false },
+	    "\"applied\":false}",
+	    false },
 };
 
 static void

@@ -13,7 +13,7 @@
 #define A "1111111111111111111111111111111111111111"
 #define ZERO "0000000000000000000000000000000000000000"
 /* of 'A refs/heads/main\nref: refs/heads/main HEAD\n' */
-#define ONE_HEAD \
+#define ONE_HEAD                                                               \
 	"de31ec4421f8b701ed392ff6b189713be1a1cd9bc788c252ec8eb677fc603498"
 /* of 'A refs/heads/a\nA refs/heads/b\n' */
 #define AB "764fbd3a3a3e0f69aa07a2a45803a1363a34b4800d0f4f06ae4bde8507a14c6e"
@@ -22,11 +22,13 @@
 #define RESULT "application/x-git-upload-pack-result"
 #define SERVICE "001e# service=git-upload-pack\n0000"
 #define V2 SERVICE "000eversion 2\n000cls-refs\n0011fetch=filter\n0000"
-#define LISTED "0050" A " HEAD symref-target:refs/heads/main\n" \
+#define LISTED                                                                 \
+	"0050" A " HEAD symref-target:refs/heads/main\n"                       \
 	"003d" A " refs/heads/main\n0000"
 #define V0 SERVICE "003d" A " refs/heads/main\n0000"
-#define UNORDERED SERVICE "003a" A " refs/heads/b\n" \
-	"003a" A " refs/heads/a\n0000"
+#define UNORDERED                                                              \
+	SERVICE "003a" A " refs/heads/b\n"                                     \
+		"003a" A " refs/heads/a\n0000"
 
 #define INFO "GET /git/p/r.git/info/refs?service=git-upload-pack"
 #define BARE "GET /git/p/r/info/refs?service=git-upload-pack"
@@ -36,14 +38,14 @@
 
 struct canned {
 	const char *request;
-	unsigned status;	/* 0: 200 */
+	unsigned status; /* 0: 200 */
 	const char *type, *body;
 };
 
 /* Whatever is not canned is answered with 418. */
 static const struct canned *canned;
-static struct buf asked;	/* "METHOD TARGET\n" of each */
-static bool v2_asked;		/* each said Git-Protocol: version=2 */
+static struct buf asked; /* "METHOD TARGET\n" of each */
+static bool v2_asked;	 /* each said Git-Protocol: version=2 */
 
 static void
 answer(void *arg, const struct server_request *request,
@@ -73,71 +75,78 @@ static const struct row {
 	struct canned canned[4];
 	enum err err;
 	unsigned status;
-	const char *says;	/* of an error; else of the digest */
+	const char *says; /* of an error; else of the digest */
 	const char *asks;
 } adverts[] = {
-	{ "v2", { { INFO, 0, ADVERT, V2 }, { LS, 0, RESULT, LISTED } },
-	  ERR_OK, 200, ONE_HEAD, INFO "\n" LS "\n" },
+	{ "v2", { { INFO, 0, ADVERT, V2 }, { LS, 0, RESULT, LISTED } }, ERR_OK,
+	    200, ONE_HEAD, INFO "\n" LS "\n" },
 	{ "v0", { { INFO, 0, ADVERT, V0 } }, ERR_OK, 200,
-	  "9d7636ccd3f2caa6104fbd9ab5908fea0bd5f075126e6ef4677a92cabe5b3daa",
-	  INFO "\n" },
-	{ "without .git", { { INFO, 404, "text/html", "" },
-	    { BARE, 0, ADVERT, V0 } }, ERR_OK, 200,
-	  "9d7636ccd3f2caa6104fbd9ab5908fea0bd5f075126e6ef4677a92cabe5b3daa",
-	  INFO "\n" BARE "\n" },
+	    "9d7636ccd3f2caa6104fbd9ab5908fea0bd5f075126e6ef4677a92cabe5b3daa",
+	    INFO "\n" },
+	{ "without .git",
+	    { { INFO, 404, "text/html", "" }, { BARE, 0, ADVERT, V0 } }, ERR_OK,
+	    200,
+	    "9d7636ccd3f2caa6104fbd9ab5908fea0bd5f075126e6ef4677a92cabe5b3daa",
+	    INFO "\n" BARE "\n" },
 	{ "refs out of order are asked for again",
-	  { { INFO, 0, ADVERT, UNORDERED } }, ERR_OK, 200, AB,
-	  INFO "\n" INFO "\n" },
-	{ "none", { { INFO, 404, "text/html", "" },
-	    { BARE, 410, "text/html", "" } }, ERR_ABSENT, 410,
-	  "no such repository", INFO "\n" BARE "\n" },
-	{ "who must sign in", { { INFO, 401, "text/html", "" } },
-	  ERR_PEER, 401, "auth_file", INFO "\n" },
-	{ "a redirect", { { INFO, 301, "text/html", "" } },
-	  ERR_PEER, 301, "redirects are not followed", INFO "\n" },
-	{ "a failure", { { INFO, 503, "text/html", "" } },
-	  ERR_PEER, 503, "HTTP 503", INFO "\n" },
-	{ "a failure of ls-refs", { { INFO, 0, ADVERT, V2 },
-	    { LS, 500, RESULT, "" } }, ERR_PEER, 500, "HTTP 500",
-	  INFO "\n" LS "\n" },
+	    { { INFO, 0, ADVERT, UNORDERED } }, ERR_OK, 200, AB,
+	    INFO "\n" INFO "\n" },
+	{ "none",
+	    { { INFO, 404, "text/html", "" }, { BARE, 410, "text/html", "" } },
+	    ERR_ABSENT, 410, "no such repository", INFO "\n" BARE "\n" },
+	{ "who must sign in", { { INFO, 401, "text/html", "" } }, ERR_PEER, 401,
+	    "auth_file", INFO "\n" },
+	{ "a redirect", { { INFO, 301, "text/html", "" } }, ERR_PEER, 301,
+	    "redirects are not followed", INFO "\n" },
+	{ "a failure", { { INFO, 503, "text/html", "" } }, ERR_PEER, 503,
+	    "HTTP 503", INFO "\n" },
+	{ "a failure of ls-refs",
+	    { { INFO, 0, ADVERT, V2 }, { LS, 500, RESULT, "" } }, ERR_PEER, 500,
+	    "HTTP 500", INFO "\n" LS "\n" },
 	{ "a page with status 200", { { INFO, 0, "text/html", "<html>" } },
-	  ERR_PEER, 0, "no ref advertisement", INFO "\n" },
-	{ "an empty page", { { INFO, 0, ADVERT, "" } },
-	  ERR_PEER, 200, "broke off", INFO "\n" },
-	{ "another type", { { INFO, 0, "text/plain", V0 } },
-	  ERR_PEER, 200, "smart protocol", INFO "\n" },
-	{ "another type of ls-refs", { { INFO, 0, ADVERT, V2 },
-	    { LS, 0, ADVERT, LISTED } }, ERR_PEER, 200, RESULT,
-	  INFO "\n" LS "\n" },
-	{ "a ref under deletion", { { INFO, 0, ADVERT, SERVICE "003d" ZERO
-	    " refs/heads/main\n0000" } }, ERR_BUSY, 0, "being deleted",
-	  INFO "\n" },
+	    ERR_PEER, 0, "no ref advertisement", INFO "\n" },
+	{ "an empty page", { { INFO, 0, ADVERT, "" } }, ERR_PEER, 200,
+	    "broke off", INFO "\n" },
+	{ "another type", { { INFO, 0, "text/plain", V0 } }, ERR_PEER, 200,
+	    "smart protocol", INFO "\n" },
+	{ "another type of ls-refs",
+	    { { INFO, 0, ADVERT, V2 }, { LS, 0, ADVERT, LISTED } }, ERR_PEER,
+	    200, RESULT, INFO "\n" LS "\n" },
+	{ "a ref under deletion",
+	    { { INFO, 0, ADVERT,
+		SERVICE "003d" ZERO " refs/heads/main\n0000" } },
+	    ERR_BUSY, 0, "being deleted", INFO "\n" },
 };
 
-#define ANSWER "{\"digest\":\"" ONE_HEAD "\",\"refs\":1,\"head\":" \
+#define ANSWER                                                                 \
+	"{\"digest\":\"" ONE_HEAD "\",\"refs\":1,\"head\":"                    \
 	"\"refs/heads/main\",\"object_format\":\"sha1\"}"
 
 static const struct row endpoints[] = {
-	{ "a digest", { { DIGEST, 0, "application/json", ANSWER },
-	    { INFO, 0, ADVERT, V2 } }, ERR_OK, 200, ONE_HEAD,
-	  DIGEST "\n" INFO "\n" },
+	{ "a digest",
+	    { { DIGEST, 0, "application/json", ANSWER },
+		{ INFO, 0, ADVERT, V2 } },
+	    ERR_OK, 200, ONE_HEAD, DIGEST "\n" INFO "\n" },
 	{ "offers of v0, refs out of order",
-	  { { DIGEST, 0, "application/json", ANSWER },
-	    { INFO, 0, ADVERT, UNORDERED } }, ERR_OK, 200, ONE_HEAD,
-	  DIGEST "\n" INFO "\n" INFO "\n" },
-	{ "offers without .git", { { DIGEST, 0, "application/json", ANSWER },
-	    { INFO, 404, "text/html", "" }, { BARE, 0, ADVERT, V2 } },
-	  ERR_OK, 200, ONE_HEAD, DIGEST "\n" INFO "\n" BARE "\n" },
-	{ "none", { { DIGEST, 404, "application/json", "{}" } },
-	  ERR_ABSENT, 404, "no such repository", DIGEST "\n" },
-	{ "not at its url", { { DIGEST, 0, "application/json", ANSWER },
-	    { INFO, 404, "text/html", "" }, { BARE, 404, "text/html", "" } },
-	  ERR_PEER, 404, "the same directory",
-	  DIGEST "\n" INFO "\n" BARE "\n" },
-	{ "no JSON", { { DIGEST, 0, "text/html", "<html>" } },
-	  ERR_PEER, 200, "not one JSON object", DIGEST "\n" },
-	{ "a failure", { { DIGEST, 500, "text/html", "" } },
-	  ERR_PEER, 500, "HTTP 500", DIGEST "\n" },
+	    { { DIGEST, 0, "application/json", ANSWER },
+		{ INFO, 0, ADVERT, UNORDERED } },
+	    ERR_OK, 200, ONE_HEAD, DIGEST "\n" INFO "\n" INFO "\n" },
+	{ "offers without .git",
+	    { { DIGEST, 0, "application/json", ANSWER },
+		{ INFO, 404, "text/html", "" }, { BARE, 0, ADVERT, V2 } },
+	    ERR_OK, 200, ONE_HEAD, DIGEST "\n" INFO "\n" BARE "\n" },
+	{ "none", { { DIGEST, 404, "application/json", "{}" } }, ERR_ABSENT,
+	    404, "no such repository", DIGEST "\n" },
+	{ "not at its url",
+	    { { DIGEST, 0, "application/json", ANSWER },
+		{ INFO, 404, "text/html", "" },
+		{ BARE, 404, "text/html", "" } },
+	    ERR_PEER, 404, "the same directory",
+	    DIGEST "\n" INFO "\n" BARE "\n" },
+	{ "no JSON", { { DIGEST, 0, "text/html", "<html>" } }, ERR_PEER, 200,
+	    "not one JSON object", DIGEST "\n" },
+	{ "a failure", { { DIGEST, 500, "text/html", "" } }, ERR_PEER, 500,
+	    "HTTP 500", DIGEST "\n" },
 };
 
 static const struct {
@@ -175,8 +184,10 @@ typedef enum err prober(struct http *, const struct conf *,
 
 static struct http *http;
 static struct upstream upstream = { .name = "one" };
-static struct route route = { .name = "code", .kind = ROUTE_GIT,
-	.prefix = "/git/", .primary = &upstream };
+static struct route route = { .name = "code",
+	.kind = ROUTE_GIT,
+	.prefix = "/git/",
+	.primary = &upstream };
 static struct conf conf;
 
 static void
@@ -222,8 +233,9 @@ has_commit(void)
 		err = probe_has_commit(http, &conf, &upstream, "p/r", A, &has);
 		tap_int(err, commits[i].err, "has-commit: %u %s",
 		    commits[i].canned[0].status, commits[i].canned[0].body);
-		tap_ok(has == (err == ERR_OK ? commits[i].has :
-		    !commits[i].has), "its answer, or nothing");
+		tap_ok(has ==
+			(err == ERR_OK ? commits[i].has : !commits[i].has),
+		    "its answer, or nothing");
 	}
 }
 
@@ -283,7 +295,8 @@ static void
 offers(void)
 {
 	static const struct canned answers[] = {
-		{ INFO, 0, ADVERT, V2 }, { LS, 0, RESULT, LISTED },
+		{ INFO, 0, ADVERT, V2 },
+		{ LS, 0, RESULT, LISTED },
 		{ DIGEST, 0, "application/json", ANSWER },
 		{ NULL, 0, NULL, NULL },
 	};
@@ -295,8 +308,9 @@ offers(void)
 	tap_int(probe_endpoint(http, &conf, &route, &upstream, "p/r", &other),
 	    ERR_OK, "a digest");
 	tap_int(one.offers, other.offers, "offer the same");
-	tap_ok((one.offers & 1) != 0 && strcmp(advert_cap_names[0], "filter")
-	    == 0, "filter");
+	tap_ok((one.offers & 1) != 0 &&
+		strcmp(advert_cap_names[0], "filter") == 0,
+	    "filter");
 }
 
 int

@@ -31,8 +31,8 @@ static char taken[64];
 static void
 take(const struct program_option *own, const char *argument)
 {
-	snprintf(taken + strlen(taken), sizeof(taken) - strlen(taken),
-	    "%s:%s,", own->name, argument);
+	snprintf(taken + strlen(taken), sizeof(taken) - strlen(taken), "%s:%s,",
+	    own->name, argument);
 }
 
 static const struct program_option options[] = {
@@ -70,8 +70,7 @@ show_fds(void)
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) == -1)
 			return EX_FDS;
-	return open("/dev/null", O_RDONLY) > STDERR_FILENO ? EX_WORKED :
-	    EX_FDS;
+	return open("/dev/null", O_RDONLY) > STDERR_FILENO ? EX_WORKED : EX_FDS;
 }
 
 static int
@@ -110,9 +109,10 @@ static char *good, *bad, *none;
 static const char *
 word_of(const char *word)
 {
-	return strcmp(word, "GOOD") == 0 ? good :
-	    strcmp(word, "BAD") == 0 ? bad :
-	    strcmp(word, "NONE") == 0 ? none : word;
+	return strcmp(word, "GOOD") == 0 ? good
+	    : strcmp(word, "BAD") == 0	 ? bad
+	    : strcmp(word, "NONE") == 0	 ? none
+					 : word;
 }
 
 #define DEFAULTS "conf=" CONF_DEFAULT_FILE " once=0 file=- take="
@@ -122,18 +122,18 @@ word_of(const char *word)
 static const struct row {
 	const char *kind;
 	const char *words[8];
-	const char *env;	/* REPROUTE_CONF, or NULL */
+	const char *env; /* REPROUTE_CONF, or NULL */
 	int status;
-	const char *out;	/* on stdout, whole; "~": a part follows */
-	const char *err;	/* a part of stderr; "=": whole; "": nothing */
+	const char *out; /* on stdout, whole; "~": a part follows */
+	const char *err; /* a part of stderr; "=": whole; "": nothing */
 } rows[] = {
 	{ "plain", { NULL }, NULL, EX_WORKED, DEFAULTS "\n", "" },
 	{ "plain", { "-c", "x" }, NULL, EX_WORKED,
 	    "conf=x once=0 file=- take=\n", "" },
 	{ "plain", { "--config=x" }, NULL, EX_WORKED,
 	    "conf=x once=0 file=- take=\n", "" },
-	{ "plain", { NULL }, "y", EX_WORKED,
-	    "conf=y once=0 file=- take=\n", "" },
+	{ "plain", { NULL }, "y", EX_WORKED, "conf=y once=0 file=- take=\n",
+	    "" },
 	{ "plain", { "-c", "x" }, "y", EX_WORKED,
 	    "conf=x once=0 file=- take=\n", "" },
 	{ "plain", { NULL }, "", EX_WORKED, DEFAULTS "\n", "" },
@@ -144,15 +144,14 @@ static const struct row {
 	{ "plain", { "--once", "--file", "z" }, NULL, EX_WORKED,
 	    "conf=" CONF_DEFAULT_FILE " once=1 file=z take=\n", "" },
 
-	{ "plain", { "--help" }, NULL, EX_OK,
-	    "~" USAGE "Is tested.\n", "" },
+	{ "plain", { "--help" }, NULL, EX_OK, "~" USAGE "Is tested.\n", "" },
 	{ "plain", { "-h" }, NULL, EX_OK, "~-o, --once", "" },
 	{ "plain", { "-h" }, NULL, EX_OK, "~-f, --file FILE", "" },
 	{ "plain", { "-h" }, NULL, EX_OK, "~    --take WORD", "" },
 	{ "plain", { "-h" }, NULL, EX_OK, "~-c, --config FILE", "" },
 	{ "plain", { "-h" }, NULL, EX_OK, "~More is said here.\n", "" },
-	{ "plain", { "--version" }, NULL, EX_OK,
-	    "prog " PACKAGE_VERSION "\n", "" },
+	{ "plain", { "--version" }, NULL, EX_OK, "prog " PACKAGE_VERSION "\n",
+	    "" },
 
 	{ "plain", { "--wrong" }, NULL, EX_USAGE, "", USAGE HINT },
 	{ "plain", { "-x" }, NULL, EX_USAGE, "", USAGE HINT },
@@ -170,8 +169,7 @@ static const struct row {
 	{ "first", { "-c", "x", "verb", "-o" }, NULL, EX_WORKED,
 	    "first=verb conf=x once=1 file=- take= verb\n", "" },
 	{ "first", { "-f", "verb" }, NULL, EX_WORKED,
-	    "first=- conf=" CONF_DEFAULT_FILE " once=0 file=verb take=\n",
-	    "" },
+	    "first=- conf=" CONF_DEFAULT_FILE " once=0 file=verb take=\n", "" },
 	{ "first", { "--", "verb" }, NULL, EX_WORKED,
 	    "first=verb " DEFAULTS " verb\n", "" },
 	/* program_first() says nothing of it, program_start() once */
@@ -180,8 +178,8 @@ static const struct row {
 
 	{ "plain", { "-c", "GOOD", "--check-config" }, NULL, EX_OK, "~: ok\n",
 	    "" },
-	{ "plain", { "--check-config", "-c", "GOOD" }, NULL, EX_OK,
-	    "~: ok\n", "" },
+	{ "plain", { "--check-config", "-c", "GOOD" }, NULL, EX_OK, "~: ok\n",
+	    "" },
 	{ "plain", { "-c", "BAD", "--check-config" }, NULL, EX_CONFIG, "",
 	    "bad.conf:2" },
 	{ "plain", { "-c", "NONE", "--check-config" }, NULL, EX_CONFIG, "",
@@ -230,8 +228,9 @@ run(const char *path, const struct row *row, struct buf *out, struct buf *err)
 			buf_add(texts[i], piece, (size_t)len);
 		close(pipes[i][0]);
 	}
-	return waitpid(child, &status, 0) == child && WIFEXITED(status) ?
-	    WEXITSTATUS(status) : -1;
+	return waitpid(child, &status, 0) == child && WIFEXITED(status)
+	    ? WEXITSTATUS(status)
+	    : -1;
 }
 
 static void
@@ -248,8 +247,10 @@ test_row(const char *path, const struct row *row, const char *claim)
 		tap_str(out.data, row->out, "%s: stdout", claim);
 	if (row->err[0] == '=')
 		tap_str(err.data, row->err + 1, "%s: stderr", claim);
-	else if (!tap_ok(row->err[0] == '\0' ? err.data[0] == '\0' :
-	    strstr(err.data, row->err) != NULL, "%s: stderr", claim))
+	else if (!tap_ok(row->err[0] == '\0'
+			 ? err.data[0] == '\0'
+			 : strstr(err.data, row->err) != NULL,
+		     "%s: stderr", claim))
 		tap_note("%s", err.data);
 	buf_free(&out);
 	buf_free(&err);
@@ -310,7 +311,7 @@ test_gained(void)
 	if (geteuid() != 0 || statvfs(tap_dir(), &where) == -1 ||
 	    (where.f_flag & ST_NOSUID) != 0)
 		tap_note("not shown: setgid needs root, and a /tmp that "
-		    "is not nosuid");
+			 "is not nosuid");
 	else if (tap_ok(copy_setgid(path), "a copy of this test, setgid"))
 		for (size_t i = 0; i < sizeof(gained) / sizeof(gained[0]); i++)
 			test_row(path, &gained[i], "setgid");
@@ -340,7 +341,8 @@ main(int argc, char **argv)
 		argv[2] = argv[0];
 		return be_program(kind, argc - 2, argv + 2);
 	}
-	good = make_file("good.conf", "upstreams = ( { name = \"main\"; "
+	good = make_file("good.conf",
+	    "upstreams = ( { name = \"main\"; "
 	    "url = \"http://127.0.0.1:1\"; } );\nroutes = ( { name = "
 	    "\"code\"; kind = \"git\"; prefix = \"/git/\"; primary = "
 	    "\"main\"; } );\n");

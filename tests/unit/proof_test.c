@@ -27,7 +27,13 @@ static struct http *http;
 
 /* What happens to the repository while somebody is asked. */
 enum event {
-	NOTHING, RAISE, FENCE, FENCE_AND_END, ROUTE_EPOCH, REPLICA_EPOCH, DROP,
+	NOTHING,
+	RAISE,
+	FENCE,
+	FENCE_AND_END,
+	ROUTE_EPOCH,
+	REPLICA_EPOCH,
+	DROP,
 	DROP_AND_LEARN,
 };
 
@@ -35,10 +41,10 @@ enum before { PLAIN, FENCED, ONE_MARKED, UNKNOWN, COMMIT_REPORTED };
 
 /* What a server says; oid NULL: an empty repository, "" bytes that are none. */
 struct canned {
-	unsigned status;	/* 0: 200 */
+	unsigned status; /* 0: 200 */
 	const char *oid;
 	const char *caps;
-	unsigned times;		/* so many answers, then better; 0: always */
+	unsigned times; /* so many answers, then better; 0: always */
 	enum event event;
 	bool lacks_commit;
 };
@@ -55,70 +61,68 @@ struct row_of_test {
 	enum err want;
 	enum proof_outcome outcome;
 	const char *state;
-	const char *note;	/* a part of it */
+	const char *note; /* a part of it */
 };
 
 static const struct row_of_test by_refs[] = {
-	{ "equal", PLAIN, { .oid = A }, { .oid = A },
-	    ERR_OK, PROOF_MARKED, "1 c c", "" },
-	{ "another oid", PLAIN, { .oid = A }, { .oid = B },
-	    ERR_OK, PROOF_DIFFERS, "1 - c", "" },
-	{ "both empty", PLAIN, { .oid = NULL }, { .oid = NULL },
-	    ERR_OK, PROOF_MARKED, "1 c c", "" },
+	{ "equal", PLAIN, { .oid = A }, { .oid = A }, ERR_OK, PROOF_MARKED,
+	    "1 c c", "" },
+	{ "another oid", PLAIN, { .oid = A }, { .oid = B }, ERR_OK,
+	    PROOF_DIFFERS, "1 - c", "" },
+	{ "both empty", PLAIN, { .oid = NULL }, { .oid = NULL }, ERR_OK,
+	    PROOF_MARKED, "1 c c", "" },
 	{ "both empty, another object format", PLAIN,
 	    { .oid = NULL, .caps = CAPS " object-format=sha256" },
-	    { .oid = NULL },
-	    ERR_OK, PROOF_DIFFERS, "1 - c", "" },
+	    { .oid = NULL }, ERR_OK, PROOF_DIFFERS, "1 - c", "" },
 	{ "the replica has no repository", PLAIN, { .oid = A },
-	    { .status = 404 },
-	    ERR_OK, PROOF_DIFFERS, "1 - c", "no such repository yet" },
+	    { .status = 404 }, ERR_OK, PROOF_DIFFERS, "1 - c",
+	    "no such repository yet" },
 
 	{ "a raise while the primary is asked", PLAIN,
-	    { .oid = A, .event = RAISE }, { .oid = A },
-	    ERR_OK, PROOF_SUPERSEDED, "2 ~ ~", "" },
+	    { .oid = A, .event = RAISE }, { .oid = A }, ERR_OK,
+	    PROOF_SUPERSEDED, "2 ~ ~", "" },
 	{ "a raise while the replica is asked", PLAIN, { .oid = A },
-	    { .oid = A, .event = RAISE },
-	    ERR_OK, PROOF_SUPERSEDED, "2 ~ ~", "" },
+	    { .oid = A, .event = RAISE }, ERR_OK, PROOF_SUPERSEDED, "2 ~ ~",
+	    "" },
 	{ "a fence goes up meanwhile", PLAIN, { .oid = A },
-	    { .oid = A, .event = FENCE },
-	    ERR_OK, PROOF_SUPERSEDED, "2 ~ ~", "" },
+	    { .oid = A, .event = FENCE }, ERR_OK, PROOF_SUPERSEDED, "2 ~ ~",
+	    "" },
 	{ "a fence comes and goes meanwhile", PLAIN, { .oid = A },
-	    { .oid = A, .event = FENCE_AND_END },
-	    ERR_OK, PROOF_SUPERSEDED, "3 ~ ~", "" },
+	    { .oid = A, .event = FENCE_AND_END }, ERR_OK, PROOF_SUPERSEDED,
+	    "3 ~ ~", "" },
 	{ "the route's epoch rises meanwhile", PLAIN, { .oid = A },
-	    { .oid = A, .event = ROUTE_EPOCH },
-	    ERR_OK, PROOF_SUPERSEDED, "1 ~ ~", "" },
+	    { .oid = A, .event = ROUTE_EPOCH }, ERR_OK, PROOF_SUPERSEDED,
+	    "1 ~ ~", "" },
 	{ "the replica's epoch rises meanwhile", PLAIN,
-	    { .oid = A, .event = REPLICA_EPOCH }, { .oid = A },
-	    ERR_OK, PROOF_SUPERSEDED, "1 ~ ~", "" },
+	    { .oid = A, .event = REPLICA_EPOCH }, { .oid = A }, ERR_OK,
+	    PROOF_SUPERSEDED, "1 ~ ~", "" },
 	{ "the row goes meanwhile", PLAIN, { .oid = A, .event = DROP },
 	    { .oid = A }, ERR_ABSENT, PROOF_MARKED, "none", NULL },
 	{ "the row goes and comes back meanwhile", PLAIN,
-	    { .oid = A, .event = DROP_AND_LEARN }, { .oid = A },
-	    ERR_OK, PROOF_SUPERSEDED, "2 ~ -", "" },
+	    { .oid = A, .event = DROP_AND_LEARN }, { .oid = A }, ERR_OK,
+	    PROOF_SUPERSEDED, "2 ~ -", "" },
 
-	{ "a fence is up before", FENCED, { .oid = A }, { .oid = A },
-	    ERR_OK, PROOF_FENCED, "2 - ~", "" },
-	{ "there is no row", UNKNOWN, { .oid = A }, { .oid = A },
-	    ERR_ABSENT, PROOF_MARKED, "none", NULL },
+	{ "a fence is up before", FENCED, { .oid = A }, { .oid = A }, ERR_OK,
+	    PROOF_FENCED, "2 - ~", "" },
+	{ "there is no row", UNKNOWN, { .oid = A }, { .oid = A }, ERR_ABSENT,
+	    PROOF_MARKED, "none", NULL },
 
 	{ "the primary has it no more", ONE_MARKED, { .status = 404 },
-	    { .oid = A },
-	    ERR_OK, PROOF_GONE, "2 - -", "no such repository (status 404)" },
-	{ "gone, it says", PLAIN, { .status = 410 }, { .oid = A },
-	    ERR_OK, PROOF_GONE, "2 - -", "no such repository (status 410)" },
-	{ "made private", ONE_MARKED, { .status = 401 }, { .oid = A },
-	    ERR_PEER, PROOF_MARKED, "2 - -", NULL },
-	{ "forbidden", ONE_MARKED, { .status = 403 }, { .oid = A },
-	    ERR_PEER, PROOF_MARKED, "2 - -", NULL },
+	    { .oid = A }, ERR_OK, PROOF_GONE, "2 - -",
+	    "no such repository (status 404)" },
+	{ "gone, it says", PLAIN, { .status = 410 }, { .oid = A }, ERR_OK,
+	    PROOF_GONE, "2 - -", "no such repository (status 410)" },
+	{ "made private", ONE_MARKED, { .status = 401 }, { .oid = A }, ERR_PEER,
+	    PROOF_MARKED, "2 - -", NULL },
+	{ "forbidden", ONE_MARKED, { .status = 403 }, { .oid = A }, ERR_PEER,
+	    PROOF_MARKED, "2 - -", NULL },
 	{ "forbidden once only", ONE_MARKED,
-	    { .status = 403, .oid = A, .times = 1 }, { .oid = A },
-	    ERR_OK, PROOF_MARKED, "1 c c", "" },
+	    { .status = 403, .oid = A, .times = 1 }, { .oid = A }, ERR_OK,
+	    PROOF_MARKED, "1 c c", "" },
 	{ "overloaded: replicas go on", ONE_MARKED, { .status = 503 },
 	    { .oid = A }, ERR_PEER, PROOF_MARKED, "1 c c", NULL },
-	{ "told to come later: replicas go on", ONE_MARKED,
-	    { .status = 429 }, { .oid = A },
-	    ERR_PEER, PROOF_MARKED, "1 c c", NULL },
+	{ "told to come later: replicas go on", ONE_MARKED, { .status = 429 },
+	    { .oid = A }, ERR_PEER, PROOF_MARKED, "1 c c", NULL },
 	{ "moved: no redirect is followed", PLAIN, { .status = 302 },
 	    { .oid = A }, ERR_PEER, PROOF_MARKED, "2 - -", NULL },
 	{ "the primary sends no advertisement", PLAIN, { .oid = "" },
@@ -131,68 +135,66 @@ static const struct row_of_test by_refs[] = {
 	    { .oid = "" }, ERR_PEER, PROOF_MARKED, "1 - c", NULL },
 
 	{ "a ref is being deleted at the primary", PLAIN,
-	    { .oid = ZERO, .times = 2 }, { .oid = A },
-	    ERR_OK, PROOF_MARKED, "1 c c", "" },
+	    { .oid = ZERO, .times = 2 }, { .oid = A }, ERR_OK, PROOF_MARKED,
+	    "1 c c", "" },
 	{ "and at the replica", PLAIN, { .oid = A },
-	    { .oid = ZERO, .times = 1 },
-	    ERR_OK, PROOF_MARKED, "1 c c", "" },
+	    { .oid = ZERO, .times = 1 }, ERR_OK, PROOF_MARKED, "1 c c", "" },
 	{ "it goes on for too long", PLAIN, { .oid = ZERO }, { .oid = A },
 	    ERR_PEER, PROOF_MARKED, "1 - c", NULL },
 
 	{ "the replica offers less", PLAIN,
-	    { .oid = A, .caps = CAPS " filter" }, { .oid = A },
-	    ERR_OK, PROOF_UNVERIFIED, "1 - c", "uploadpack.allowFilter=true" },
+	    { .oid = A, .caps = CAPS " filter" }, { .oid = A }, ERR_OK,
+	    PROOF_UNVERIFIED, "1 - c", "uploadpack.allowFilter=true" },
 	{ "it was marked before", ONE_MARKED,
-	    { .oid = A, .caps = CAPS " allow-tip-sha1-in-want" },
-	    { .oid = A }, ERR_OK, PROOF_UNVERIFIED, "1 - c",
+	    { .oid = A, .caps = CAPS " allow-tip-sha1-in-want" }, { .oid = A },
+	    ERR_OK, PROOF_UNVERIFIED, "1 - c",
 	    "uploadpack.allowTipSHA1InWant=true" },
 	{ "what only a newer git has", PLAIN, { .oid = A },
-	    { .oid = A, .caps = "multi_ack" },
-	    ERR_OK, PROOF_UNVERIFIED, "1 - c", "a git as new as" },
+	    { .oid = A, .caps = "multi_ack" }, ERR_OK, PROOF_UNVERIFIED,
+	    "1 - c", "a git as new as" },
 	{ "the replica offers more", PLAIN, { .oid = A },
-	    { .oid = A, .caps = CAPS " filter" },
-	    ERR_OK, PROOF_MARKED, "1 c c", "" },
+	    { .oid = A, .caps = CAPS " filter" }, ERR_OK, PROOF_MARKED, "1 c c",
+	    "" },
 };
 
 static const struct row_of_test by_endpoint[] = {
-	{ "endpoint: equal", PLAIN, { .oid = A }, { .oid = A },
-	    ERR_OK, PROOF_MARKED, "1 c c", "" },
+	{ "endpoint: equal", PLAIN, { .oid = A }, { .oid = A }, ERR_OK,
+	    PROOF_MARKED, "1 c c", "" },
 	{ "endpoint: its url offers less", ONE_MARKED,
-	    { .oid = A, .caps = CAPS " filter" }, { .oid = A },
-	    ERR_OK, PROOF_UNVERIFIED, "1 - c", "uploadpack.allowFilter=true" },
-	{ "endpoint: another oid", PLAIN, { .oid = A }, { .oid = B },
-	    ERR_OK, PROOF_DIFFERS, "1 - c", "" },
+	    { .oid = A, .caps = CAPS " filter" }, { .oid = A }, ERR_OK,
+	    PROOF_UNVERIFIED, "1 - c", "uploadpack.allowFilter=true" },
+	{ "endpoint: another oid", PLAIN, { .oid = A }, { .oid = B }, ERR_OK,
+	    PROOF_DIFFERS, "1 - c", "" },
 	{ "endpoint: no repository", PLAIN, { .oid = A }, { .status = 404 },
 	    ERR_OK, PROOF_DIFFERS, "1 - c", "no such repository yet" },
 	{ "endpoint: a raise meanwhile", PLAIN, { .oid = A },
-	    { .oid = A, .event = RAISE },
-	    ERR_OK, PROOF_SUPERSEDED, "2 ~ ~", "" },
+	    { .oid = A, .event = RAISE }, ERR_OK, PROOF_SUPERSEDED, "2 ~ ~",
+	    "" },
 	{ "endpoint: it fails", PLAIN, { .oid = A }, { .status = 500 },
 	    ERR_PEER, PROOF_MARKED, "1 - c", NULL },
 };
 
 static const struct row_of_test by_commit[] = {
 	{ "commit: none was reported", PLAIN, { .status = 500 },
-	    { .status = 500 },
-	    ERR_OK, PROOF_UNREPORTED, "1 - c", "no commit was reported" },
+	    { .status = 500 }, ERR_OK, PROOF_UNREPORTED, "1 - c",
+	    "no commit was reported" },
 	{ "commit: both have it", COMMIT_REPORTED, { .oid = A }, { .oid = A },
 	    ERR_OK, PROOF_MARKED, "2 c ~", "" },
 	{ "commit: the replica has not", COMMIT_REPORTED, { .oid = A },
-	    { .lacks_commit = true },
-	    ERR_OK, PROOF_DIFFERS, "2 - ~", "no commit " B },
-	{ "commit: the primary has not, so it is not required",
-	    COMMIT_REPORTED, { .lacks_commit = true },
-	    { .lacks_commit = true },
-	    ERR_OK, PROOF_MARKED, "2 c ~", "not required" },
+	    { .lacks_commit = true }, ERR_OK, PROOF_DIFFERS, "2 - ~",
+	    "no commit " B },
+	{ "commit: the primary has not, so it is not required", COMMIT_REPORTED,
+	    { .lacks_commit = true }, { .lacks_commit = true }, ERR_OK,
+	    PROOF_MARKED, "2 c ~", "not required" },
 	{ "commit: a raise meanwhile", COMMIT_REPORTED, { .oid = A },
-	    { .oid = A, .event = RAISE },
-	    ERR_OK, PROOF_SUPERSEDED, "3 ~ ~", "" },
+	    { .oid = A, .event = RAISE }, ERR_OK, PROOF_SUPERSEDED, "3 ~ ~",
+	    "" },
 	{ "commit: the replica has no repository", COMMIT_REPORTED,
-	    { .oid = A }, { .status = 404 },
-	    ERR_OK, PROOF_DIFFERS, "2 - ~", "no commit " B },
+	    { .oid = A }, { .status = 404 }, ERR_OK, PROOF_DIFFERS, "2 - ~",
+	    "no commit " B },
 	{ "commit: the primary has no endpoint", COMMIT_REPORTED,
-	    { .status = 404 }, { .oid = A },
-	    ERR_PEER, PROOF_MARKED, "2 - ~", NULL },
+	    { .status = 404 }, { .oid = A }, ERR_PEER, PROOF_MARKED, "2 - ~",
+	    NULL },
 	{ "commit: the primary fails", COMMIT_REPORTED, { .status = 500 },
 	    { .oid = A }, ERR_PEER, PROOF_MARKED, "2 - ~", NULL },
 	{ "commit: the replica fails", COMMIT_REPORTED, { .oid = A },
@@ -203,7 +205,7 @@ static const struct row_of_test by_commit[] = {
 struct run {
 	const struct row_of_test *row;
 	char name[32];
-	unsigned asked[2];	/* the primary, the replica */
+	unsigned asked[2]; /* the primary, the replica */
 	bool happened[2];
 	enum err event_err;
 };
@@ -225,20 +227,22 @@ happen(struct table_txn *txn, void *arg)
 		return fence_begin(txn, world.code, run.name, TOKEN, 1);
 	case FENCE_AND_END:
 		err = fence_begin(txn, world.code, run.name, TOKEN, 1);
-		return err == ERR_OK ? fence_end(txn, world.code, run.name,
-		    TOKEN, NULL) : err;
+		return err == ERR_OK
+		    ? fence_end(txn, world.code, run.name, TOKEN, NULL)
+		    : err;
 	case ROUTE_EPOCH:
 		return epoch_raise(txn, world.code, NULL);
 	case REPLICA_EPOCH:
 		err = epoch_raise(txn, world.code, world.two);
-		return err == ERR_OK ?
-		    epoch_raise(txn, world.code, world.one) : err;
+		return err == ERR_OK ? epoch_raise(txn, world.code, world.one)
+				     : err;
 	case DROP:
 		return row_drop(txn, world.code, run.name);
 	case DROP_AND_LEARN:
 		err = row_drop(txn, world.code, run.name);
-		return err == ERR_OK ?
-		    row_learn(txn, world.code, run.name, NULL) : err;
+		return err == ERR_OK
+		    ? row_learn(txn, world.code, run.name, NULL)
+		    : err;
 	}
 	return ERR_USAGE;
 }
@@ -285,8 +289,8 @@ answer(void *arg, const struct server_request *request,
     struct server_reply *reply)
 {
 	const bool of_replica = strncmp(request->target, "/one", 4) == 0;
-	const struct canned *canned = of_replica ? &run.row->replica :
-	    &run.row->primary;
+	const struct canned *canned = of_replica ? &run.row->replica
+						 : &run.row->primary;
 	const unsigned nth = ++run.asked[of_replica];
 	const bool better = canned->times != 0 && nth > canned->times;
 	enum event event = canned->event;
@@ -299,13 +303,13 @@ answer(void *arg, const struct server_request *request,
 		reply->status = canned->status;
 	} else if (strstr(request->target, "/has-commit/") != NULL) {
 		buf_puts(&reply->headers, "Content-Type: application/json\r\n");
-		buf_puts(&reply->body,
-		    canned->lacks_commit ? "false" : "true");
+		buf_puts(&reply->body, canned->lacks_commit ? "false" : "true");
 	} else if (strstr(request->target, "/info/refs?") == NULL) {
 		buf_puts(&reply->headers, "Content-Type: application/json\r\n");
 		put_digest(canned->oid, &reply->body);
 	} else {
-		buf_puts(&reply->headers, "Content-Type: "
+		buf_puts(&reply->headers,
+		    "Content-Type: "
 		    "application/x-git-upload-pack-advertisement\r\n");
 		if (canned->oid != NULL && canned->oid[0] == '\0')
 			buf_puts(&reply->body, "<html>Log in</html>");
@@ -322,8 +326,9 @@ mark_now(struct table_txn *txn, const struct upstream *replica)
 	bool current;
 	enum err err = epochs_get(txn, world.code, replica, &epochs);
 
-	return err == ERR_OK ? row_mark(txn, world.code, run.name, replica, 1,
-	    &epochs, &current) : err;
+	return err == ERR_OK
+	    ? row_mark(txn, world.code, run.name, replica, 1, &epochs, &current)
+	    : err;
 }
 
 static enum err
@@ -354,16 +359,18 @@ see(char *out)
 	struct git_view view;
 
 	if (view_git(world.table, NULL, &world.conf, world.code, run.name,
-	    &view) != ERR_OK)
+		&view) != ERR_OK)
 		strcpy(out, "no view");
 	else if (!view.known)
 		strcpy(out, "none");
 	else
 		sprintf(out, "%d %s %s", (int)view.generation,
-		    view.replicas[0].current ? "c" :
-		    view.replicas[0].generation ? "~" : "-",
-		    view.replicas[1].current ? "c" :
-		    view.replicas[1].generation ? "~" : "-");
+		    view.replicas[0].current	      ? "c"
+			: view.replicas[0].generation ? "~"
+						      : "-",
+		    view.replicas[1].current	      ? "c"
+			: view.replicas[1].generation ? "~"
+						      : "-");
 }
 
 static void
@@ -375,23 +382,22 @@ test_row(const struct row_of_test *row, size_t number)
 
 	run = (struct run){ .row = row };
 	snprintf(run.name, sizeof(run.name), "group/repo%zu", number);
-	tap_int(table_write(world.table, prepare, NULL), ERR_OK,
-	    "%s: prepared", row->claim);
+	tap_int(table_write(world.table, prepare, NULL), ERR_OK, "%s: prepared",
+	    row->claim);
 	err = proof_run(world.table, http, &world.conf, world.code, world.one,
 	    run.name, &result);
 	tap_int(err, row->want, "%s: returns", row->claim);
 	if (err != row->want)
 		tap_note("%s", err_text());
-	tap_int(run.event_err, ERR_OK, "%s: what happened, did",
-	    row->claim);
+	tap_int(run.event_err, ERR_OK, "%s: what happened, did", row->claim);
 	see(state);
 	tap_str(state, row->state, "%s: state", row->claim);
 	if (row->want != ERR_OK || err != ERR_OK)
 		return;
 	tap_int(result.outcome, row->outcome, "%s: outcome", row->claim);
-	tap_ok(row->note[0] == '\0' ? result.note[0] == '\0' :
-	    strstr(result.note, row->note) != NULL, "%s: note \"%s\"",
-	    row->claim, result.note);
+	tap_ok(row->note[0] == '\0' ? result.note[0] == '\0'
+				    : strstr(result.note, row->note) != NULL,
+	    "%s: note \"%s\"", row->claim, result.note);
 	if (row->outcome == PROOF_FENCED)
 		tap_int(run.asked[0] + run.asked[1], 0, "%s: nobody is asked",
 		    row->claim);
@@ -421,8 +427,8 @@ static void
 test_unreachable(size_t number)
 {
 	static const struct row_of_test row = { "the primary does not answer",
-	    ONE_MARKED, { .oid = A }, { .oid = A }, ERR_PEER, PROOF_MARKED,
-	    "1 c c", NULL };
+		ONE_MARKED, { .oid = A }, { .oid = A }, ERR_PEER, PROOF_MARKED,
+		"1 c c", NULL };
 	char *url = world.main->url;
 
 	/* nobody listens there: the port is reserved (tcpmux) */
@@ -439,8 +445,8 @@ static void
 test_fetching(size_t number)
 {
 	static const struct row_of_test row = { "the replica is fetching",
-	    PLAIN, { .oid = A }, { .oid = A }, ERR_PEER, PROOF_MARKED,
-	    "1 - c", NULL };
+		PLAIN, { .oid = A }, { .oid = A }, ERR_PEER, PROOF_MARKED,
+		"1 - c", NULL };
 	char *path = mem_fmt("%s/copy.git", tap_dir());
 	char *lock = mem_fmt("%s.reproute-lock", path);
 	int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);

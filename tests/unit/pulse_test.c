@@ -25,8 +25,8 @@ open_pulse(bool may_create)
 {
 	struct pulse *pulse = NULL;
 
-	return pulse_open(tap_dir(), may_create, &pulse) == ERR_OK ? pulse :
-	    NULL;
+	return pulse_open(tap_dir(), may_create, &pulse) == ERR_OK ? pulse
+								   : NULL;
 }
 
 static void

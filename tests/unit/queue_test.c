@@ -40,8 +40,8 @@ order(void)
 static void
 fairness(void)
 {
-	static const char *const want[] = { "hot/2", "a", "hot/2", "b",
-		"hot/2", "hot/1", "hot/1", "c" };
+	static const char *const want[] = { "hot/2", "a", "hot/2", "b", "hot/2",
+		"hot/1", "hot/1", "c" };
 	struct queue *queue = queue_new(1);
 
 	queue_drain(queue);
@@ -54,8 +54,8 @@ fairness(void)
 		const char *name = take(queue, 0);
 
 		tap_str(name, want[i], "turn %zu", i);
-		queue_done(queue, 0, name, name[0] == 'h' ? QUEUE_AGAIN :
-		    QUEUE_DONE);
+		queue_done(queue, 0, name,
+		    name[0] == 'h' ? QUEUE_AGAIN : QUEUE_DONE);
 	}
 	queue_free(queue);
 }
@@ -143,11 +143,13 @@ verify(void)
 		queue_put(queue, 0, "a", rows[i].first);
 		queue_put(queue, 0, "a", rows[i].second);
 		tap_ok(queue_take(queue, 0, name, &asked) &&
-		    asked == rows[i].before, "row %zu: verify", i);
+			asked == rows[i].before,
+		    "row %zu: verify", i);
 		queue_put(queue, 0, "a", QUEUE_LAGS);
 		queue_done(queue, 0, "a", rows[i].done);
 		tap_ok(queue_take(queue, 0, name, &asked) &&
-		    asked == rows[i].after, "row %zu: and afterwards", i);
+			asked == rows[i].after,
+		    "row %zu: and afterwards", i);
 		queue_free(queue);
 	}
 }

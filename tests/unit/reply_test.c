@@ -24,8 +24,10 @@ static const struct {
 	{ "no body", { "204 No Content", "text/plain", NULL }, "",
 	    "Status: 204 No Content\r\nContent-Type: text/plain\r\n"
 	    "Cache-Control: no-store\r\nContent-Length: 0\r\n\r\n" },
-	{ "more headers", { "405 Method Not Allowed", "text/plain",
-	    "Allow: GET\r\nRetry-After: 1\r\n" }, "x",
+	{ "more headers",
+	    { "405 Method Not Allowed", "text/plain",
+		"Allow: GET\r\nRetry-After: 1\r\n" },
+	    "x",
 	    "Status: 405 Method Not Allowed\r\nContent-Type: text/plain\r\n"
 	    "Cache-Control: no-store\r\nContent-Length: 1\r\n"
 	    "Allow: GET\r\nRetry-After: 1\r\n\r\nx" },
@@ -64,12 +66,17 @@ test_answers(void)
 	text = cgi_ask(send_error, NULL, "");
 	body = strstr(text, "\r\n\r\n");
 	body = body != NULL ? body + 4 : "";
-	tap_ok(strncmp(text, "Status: 401 Unauthorized\r\nContent-Type: "
-	    "application/json\r\n", 58) == 0, "an error is JSON");
-	tap_ok(strstr(text, "\r\nWWW-Authenticate: Bearer "
-	    "realm=\"reproute\"\r\n") != NULL, "and asks for a token");
+	tap_ok(strncmp(text,
+		   "Status: 401 Unauthorized\r\nContent-Type: "
+		   "application/json\r\n",
+		   58) == 0,
+	    "an error is JSON");
+	tap_ok(strstr(text,
+		   "\r\nWWW-Authenticate: Bearer "
+		   "realm=\"reproute\"\r\n") != NULL,
+	    "and asks for a token");
 	tap_ok(strstr(body, "\"unauthorized\"") != NULL &&
-	    strstr(body, "say \\\"who\\\"") != NULL,
+		strstr(body, "say \\\"who\\\"") != NULL,
 	    "its body has code and message, escaped");
 	snprintf(length, sizeof(length), "\r\nContent-Length: %zu\r\n",
 	    strlen(body));
@@ -121,7 +128,7 @@ judge(struct gateway_request *request, void *arg)
 }
 
 static const struct {
-	const char *claim, *text;	/* text NULL: there is no file */
+	const char *claim, *text; /* text NULL: there is no file */
 	mode_t mode;
 	enum err err;
 } files[] = {

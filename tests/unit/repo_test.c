@@ -21,30 +21,34 @@ static const char prelude[] =
 static const struct {
 	const char *claim;
 	const char *format, *script;
-	long refs;		/* -1: as git says */
-	const char *head;	/* NULL: the same */
+	long refs;	  /* -1: as git says */
+	const char *head; /* NULL: the same */
 } rows[] = {
 	{ "an empty repository", "sha1", "", 0, "refs/heads/main" },
 	{ "one branch", "sha1", "git update-ref refs/heads/main $a", 1,
 	    "refs/heads/main" },
 	{ "HEAD at a branch that is not there", "sha1",
 	    "git update-ref refs/heads/other $a", 1, "refs/heads/main" },
-	{ "a detached HEAD", "sha1", "git update-ref refs/heads/main $a;"
-	    "git update-ref --no-deref HEAD $b", 1, "" },
+	{ "a detached HEAD", "sha1",
+	    "git update-ref refs/heads/main $a;"
+	    "git update-ref --no-deref HEAD $b",
+	    1, "" },
 	{ "a HEAD detached at what is not there", "sha1",
 	    "git update-ref refs/heads/main $a; echo $none >HEAD", 1, "" },
 	{ "HEAD by way of another symbolic ref", "sha1",
 	    "git update-ref refs/heads/main $a;"
 	    "git symbolic-ref refs/heads/alias refs/heads/main;"
-	    "git symbolic-ref HEAD refs/heads/alias", 2, "refs/heads/main" },
-	{ "loose and packed", "sha1", "git update-ref refs/heads/b $a;"
+	    "git symbolic-ref HEAD refs/heads/alias",
+	    2, "refs/heads/main" },
+	{ "loose and packed", "sha1",
+	    "git update-ref refs/heads/b $a;"
 	    "git update-ref refs/heads/main $a; git pack-refs --all;"
 	    "git update-ref refs/heads/main $b; git update-ref refs/heads/a $b",
 	    3, "refs/heads/main" },
 	{ "a packed one that was deleted", "sha1",
 	    "git update-ref refs/heads/b $a; git update-ref refs/heads/main $a;"
-	    "git pack-refs --all; git update-ref -d refs/heads/b", 1,
-	    "refs/heads/main" },
+	    "git pack-refs --all; git update-ref -d refs/heads/b",
+	    1, "refs/heads/main" },
 	{ "names that sort oddly", "sha1",
 	    "for r in a a-b a/b a.b ab A é a0 'a!' z/y/x z-y z/y-x; do"
 	    " git update-ref \"refs/heads/$r/x\" $a; done;"
@@ -55,76 +59,91 @@ static const struct {
 	    "git update-ref refs/heads/main $a; git tag -a -m x t1 $a;"
 	    "git tag -a -m x t2 t1; git tag light $b;"
 	    "git tag blob $(echo x | git hash-object -w --stdin);"
-	    "git tag -a -m x t3 $a; git pack-refs --all", 6,
-	    "refs/heads/main" },
+	    "git tag -a -m x t3 $a; git pack-refs --all",
+	    6, "refs/heads/main" },
 	{ "refs outside heads and tags", "sha1",
 	    "git update-ref refs/changes/01/1/1 $a;"
 	    "git update-ref refs/notes/commits $b;"
 	    "git update-ref refs/pull/1/head $b; git update-ref refs/stash $a;"
-	    "git update-ref refs/bisect/bad $a", 5, "refs/heads/main" },
+	    "git update-ref refs/bisect/bad $a",
+	    5, "refs/heads/main" },
 	{ "a symbolic ref that is not HEAD", "sha1",
 	    "git update-ref refs/remotes/o/main $a;"
-	    "git symbolic-ref refs/remotes/o/HEAD refs/remotes/o/main", 2,
-	    "refs/heads/main" },
+	    "git symbolic-ref refs/remotes/o/HEAD refs/remotes/o/main",
+	    2, "refs/heads/main" },
 	{ "a symbolic ref that leads nowhere", "sha1",
 	    "git update-ref refs/heads/main $a;"
-	    "git symbolic-ref refs/heads/x refs/heads/gone", 1,
-	    "refs/heads/main" },
+	    "git symbolic-ref refs/heads/x refs/heads/gone",
+	    1, "refs/heads/main" },
 	/* what is broken is listed by some versions, and not by others */
 	{ "a ref to a missing object, loose", "sha1",
 	    "git update-ref refs/heads/main $a; echo $none >refs/heads/broken",
 	    -1, "refs/heads/main" },
 	{ "a ref to a missing object, packed", "sha1",
 	    "git update-ref refs/heads/main $a; git pack-refs --all;"
-	    "echo \"$none refs/heads/znone\" >>packed-refs", -1,
-	    "refs/heads/main" },
+	    "echo \"$none refs/heads/znone\" >>packed-refs",
+	    -1, "refs/heads/main" },
 	{ "HEAD at a branch whose object is missing", "sha1",
 	    "git update-ref refs/heads/b $a; echo $none >refs/heads/main", -1,
 	    "refs/heads/main" },
 	{ "an empty file as a ref, over a packed one", "sha1",
 	    "git update-ref refs/heads/b $a; git update-ref refs/heads/main $a;"
-	    "git pack-refs --all; >refs/heads/b", -1, NULL },
+	    "git pack-refs --all; >refs/heads/b",
+	    -1, NULL },
 	{ "zeros where a ref was, after a power loss", "sha1",
 	    "git update-ref refs/heads/main $a;"
-	    "head -c 41 /dev/zero >refs/heads/b", -1, NULL },
+	    "head -c 41 /dev/zero >refs/heads/b",
+	    -1, NULL },
 	{ "a ref with an ill name", "sha1",
 	    "git update-ref refs/heads/main $a;"
-	    "cp refs/heads/main 'refs/heads/a..b'", -1, NULL },
+	    "cp refs/heads/main 'refs/heads/a..b'",
+	    -1, NULL },
 	{ "a symbolic link as a ref", "sha1",
-	    "git update-ref refs/heads/main $a; ln -s main refs/heads/link",
-	    2, NULL },
+	    "git update-ref refs/heads/main $a; ln -s main refs/heads/link", 2,
+	    NULL },
 	{ "files that are no refs", "sha1",
 	    "git update-ref refs/heads/main $a;"
 	    "cp refs/heads/main refs/heads/x.lock;"
-	    "cp refs/heads/main refs/heads/.hidden", 1, "refs/heads/main" },
+	    "cp refs/heads/main refs/heads/.hidden",
+	    1, "refs/heads/main" },
 	{ "objects of another repository", "sha1",
 	    "git init -q --bare ../lender.git;"
 	    "c=$(git -C ../lender.git commit-tree -m c"
 	    " $(git -C ../lender.git mktree </dev/null));"
 	    "echo ../../lender.git/objects"
-	    " >objects/info/alternates; git update-ref refs/heads/main $c", 1,
-	    "refs/heads/main" },
-	{ "replaced objects", "sha1", "git update-ref refs/heads/main $a;"
-	    "git replace $a $b", 2, "refs/heads/main" },
-	{ "many", "sha1", "for i in $(seq 1000); do"
+	    " >objects/info/alternates; git update-ref refs/heads/main $c",
+	    1, "refs/heads/main" },
+	{ "replaced objects", "sha1",
+	    "git update-ref refs/heads/main $a;"
+	    "git replace $a $b",
+	    2, "refs/heads/main" },
+	{ "many", "sha1",
+	    "for i in $(seq 1000); do"
 	    " echo \"create refs/heads/b$i $a\"; done | git update-ref --stdin;"
 	    "git pack-refs --all; for i in $(seq 50); do"
 	    " echo \"update refs/heads/b$i $b\"; done | git update-ref --stdin",
 	    1000, "refs/heads/main" },
-	{ "hidden refs", "sha1", "git update-ref refs/heads/main $a;"
+	{ "hidden refs", "sha1",
+	    "git update-ref refs/heads/main $a;"
 	    "git update-ref refs/pull/1/head $a;"
-	    "git config transfer.hideRefs refs/pull", 1, "refs/heads/main" },
+	    "git config transfer.hideRefs refs/pull",
+	    1, "refs/heads/main" },
 	{ "hidden refs of upload-pack, detached", "sha1",
 	    "git update-ref refs/heads/main $a; git update-ref refs/x/1 $a;"
 	    "git config uploadpack.hideRefs refs/x;"
-	    "git update-ref --no-deref HEAD $b", 1, "" },
+	    "git update-ref --no-deref HEAD $b",
+	    1, "" },
 	{ "hidden refs that hide nothing, empty", "sha1",
 	    "git config transfer.hideRefs refs/pull", 0, NULL },
-	{ "SHA-256", "sha256", "git update-ref refs/heads/main $a;"
-	    "git tag -a -m x t $b", 2, "refs/heads/main" },
+	{ "SHA-256", "sha256",
+	    "git update-ref refs/heads/main $a;"
+	    "git tag -a -m x t $b",
+	    2, "refs/heads/main" },
 	{ "SHA-256, empty", "sha256", "", 0, NULL },
-	{ "SHA-256, detached", "sha256", "git update-ref refs/heads/x $a;"
-	    "git update-ref --no-deref HEAD $b", 1, "" },
+	{ "SHA-256, detached", "sha256",
+	    "git update-ref refs/heads/x $a;"
+	    "git update-ref --no-deref HEAD $b",
+	    1, "" },
 };
 
 /* Runs a script in dir; true where it ended well. */
@@ -182,8 +201,8 @@ check_digest(size_t i, const char *path)
 	tap_int(repo_refs(repo, &got), err, "%s: is read", claim);
 	repo_close(repo);
 	tap_str(got.digest, want.digest, "%s: the digest", claim);
-	tap_int((long long)got.refs, (long long)want.refs,
-	    "%s: how many refs", claim);
+	tap_int((long long)got.refs, (long long)want.refs, "%s: how many refs",
+	    claim);
 	if (rows[i].refs >= 0)
 		tap_int((long long)want.refs, rows[i].refs,
 		    "%s: how many refs, says git", claim);
@@ -199,7 +218,8 @@ test_digests(void)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char *path = mem_fmt("%s/%zu.git", tap_dir(), i);
 		char *init = mem_fmt("git init -q --bare --object-format=%s"
-		    " '%s' 2>/dev/null", rows[i].format, path);
+				     " '%s' 2>/dev/null",
+		    rows[i].format, path);
 
 		tap_ok(system(init) == 0 && shell(path, rows[i].script),
 		    "%s: is made", rows[i].claim);
@@ -217,12 +237,13 @@ test_namespace(void)
 	struct repo *repo = NULL;
 	char *init = mem_fmt("git init -q --bare '%s'", path);
 
-	tap_ok(system(init) == 0 && shell(path,
-	    "git update-ref refs/heads/main $a;"
-	    "git update-ref refs/namespaces/n/refs/heads/main $b"),
+	tap_ok(system(init) == 0 &&
+		shell(path,
+		    "git update-ref refs/heads/main $a;"
+		    "git update-ref refs/namespaces/n/refs/heads/main $b"),
 	    "a repository with a namespace");
 	tap_ok(repo_open(path, &repo) == ERR_OK &&
-	    repo_refs(repo, &whole) == ERR_OK && whole.refs == 2,
+		repo_refs(repo, &whole) == ERR_OK && whole.refs == 2,
 	    "is read whole");
 	setenv("GIT_NAMESPACE", "n", 1);
 	tap_int(expected(path, "sha1", &want), ERR_OK, "a namespace is set");
@@ -252,16 +273,23 @@ ask(const char *dir, const char *script, char *out, size_t size)
 static void
 test_commits(const char *format)
 {
-	static const struct { const char *claim, *script; bool has; } one[] = {
+	static const struct {
+		const char *claim, *script;
+		bool has;
+	} one[] = {
 		{ "a commit", "echo $a", true },
-		{ "a packed commit", "git update-ref refs/heads/main $b;"
-		    "git repack -adq; git prune-packed; echo $b", true },
+		{ "a packed commit",
+		    "git update-ref refs/heads/main $b;"
+		    "git repack -adq; git prune-packed; echo $b",
+		    true },
 		{ "a commit that no ref reaches", "commit unreached", true },
 		{ "an unknown one", "echo $none", false },
 		{ "a tree", "git mktree </dev/null", false },
 		{ "a blob", "echo x | git hash-object -w --stdin", false },
-		{ "an annotated tag", "git tag -f -a -m x t $a >/dev/null;"
-		    "git rev-parse t", false },
+		{ "an annotated tag",
+		    "git tag -f -a -m x t $a >/dev/null;"
+		    "git rev-parse t",
+		    false },
 	};
 	char *path = mem_fmt("%s/commits-%s.git", tap_dir(), format);
 	char *init = mem_fmt("git init -q --bare --object-format=%s '%s'",
@@ -285,8 +313,8 @@ test_commits(const char *format)
 		if (strcmp(format, "sha256") == 0) {
 			has = true;
 			tap_ok(repo_has_commit(repo, oid, &has) == ERR_OK &&
-			    !has, "%s: %s: not abbreviated", format,
-			    one[i].claim);
+				!has,
+			    "%s: %s: not abbreviated", format, one[i].claim);
 		}
 	}
 	repo_close(repo);
@@ -308,8 +336,10 @@ test_new_packs(void)
 	ask(path, "echo $a", oid, sizeof(oid));
 	tap_ok(repo_has_commit(repo, oid, &has) == ERR_OK && has,
 	    "sees a later commit");
-	ask(path, "c=$(commit later); git update-ref refs/heads/main $c;"
-	    "git repack -adq; git prune-packed; echo $c", oid, sizeof(oid));
+	ask(path,
+	    "c=$(commit later); git update-ref refs/heads/main $c;"
+	    "git repack -adq; git prune-packed; echo $c",
+	    oid, sizeof(oid));
 	tap_ok(repo_has_commit(repo, oid, &has) == ERR_OK && has,
 	    "and one in a later pack");
 	repo_close(repo);
@@ -361,9 +391,12 @@ test_packing(void)
 	char oid[100];
 	FILE *moves;
 
-	tap_ok(system(init) == 0 && shell(path, "for i in $(seq 80); do"
-	    " commit $i; done >moves; set -- $(cat moves);"
-	    "git update-ref refs/heads/main $1"), "a branch to move");
+	tap_ok(system(init) == 0 &&
+		shell(path,
+		    "for i in $(seq 80); do"
+		    " commit $i; done >moves; set -- $(cat moves);"
+		    "git update-ref refs/heads/main $1"),
+	    "a branch to move");
 	free(init);
 	init = mem_fmt("cat '%s/moves'", path);
 	moves = popen(init, "r");
@@ -371,7 +404,8 @@ test_packing(void)
 		digest_at(oid, &digests[i]);
 	pclose(moves);
 	free(init);
-	init = mem_fmt("cd '%s' && for c in $(cat moves); do"
+	init = mem_fmt(
+	    "cd '%s' && for c in $(cat moves); do"
 	    " git update-ref refs/heads/main $c; git pack-refs --all; done",
 	    path);
 	moves = popen(init, "r");
@@ -421,7 +455,7 @@ main(void)
 	setenv("GIT_COMMITTER_NAME", "a", 1);
 	setenv("GIT_COMMITTER_EMAIL", "a@example.org", 1);
 	if (system("git config --global init.defaultBranch main && "
-	    "git config --global advice.nestedTag false") != 0)
+		   "git config --global advice.nestedTag false") != 0)
 		return 1;
 	test_digests();
 	test_namespace();

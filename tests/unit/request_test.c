@@ -9,7 +9,9 @@
 
 static struct route routes[] = {
 	{ .name = "stash", .kind = ROUTE_GIT, .prefix = "/scm/" },
-	{ .name = "folded", .kind = ROUTE_GIT, .prefix = "/git/sub/",
+	{ .name = "folded",
+	    .kind = ROUTE_GIT,
+	    .prefix = "/git/sub/",
 	    .fold_case = true },
 	{ .name = "registry", .kind = ROUTE_REGISTRY, .prefix = "/v2/" },
 };
@@ -36,8 +38,8 @@ static const struct row git_rows[] = {
 	{ "GET", "/scm/a/b/c/d.git/" UP, "stash", "refs", "a/b/c/d", true },
 	{ "GET", "/scm/~user/x.git/" UP, "stash", "refs", "~user/x", true },
 	{ "GET", "/scm/%7Euser/x.git/" UP, "stash", "refs", "~user/x", true },
-	{ "POST", "/scm/p/r.git/git-upload-pack", "stash", "upload-pack",
-	    "p/r", true },
+	{ "POST", "/scm/p/r.git/git-upload-pack", "stash", "upload-pack", "p/r",
+	    true },
 	{ "POST", "/scm/p/r/git-upload-pack", "stash", "upload-pack", "p/r",
 	    true },
 	{ "GET", "/scm/p/r.git/" RP, "stash", "write-refs", "p/r", true },
@@ -92,8 +94,8 @@ static const struct row git_rows[] = {
 	{ "GET", "/scm/p/r/info/refs?service=", "stash", "other", "", true },
 	{ "GET", "/scm/p/r/info/refs?service=git-upload-archive", "stash",
 	    "archive", "p/r", true },
-	{ "GET", "/scm/p/r/info/refs?Service=git-receive-pack", "stash",
-	    "dumb", "p/r", true },
+	{ "GET", "/scm/p/r/info/refs?Service=git-receive-pack", "stash", "dumb",
+	    "p/r", true },
 	{ "GET", "/scm/p/r/info/refs?service=git%2dreceive%2Dpack", "stash",
 	    "write-refs", "p/r", true },
 	{ "GET", "/scm/p/r/info/refs?%73ervice=git-receive-pack", "stash",
@@ -123,8 +125,8 @@ static const struct row git_rows[] = {
 	{ "GET", "/scm/p/r.git", "stash", "other", "", false },
 	{ "GET", "/scm/p/r.git/info/refsx?service=git-upload-pack", "stash",
 	    "other", "", false },
-	{ "GET", "/scm/p/rinfo/refs?service=git-upload-pack", "stash",
-	    "other", "", false },
+	{ "GET", "/scm/p/rinfo/refs?service=git-upload-pack", "stash", "other",
+	    "", false },
 	{ "GET", "/scm/" UP, "stash", "other", "", true },
 	{ "GET", "/scm/.git/" UP, "stash", "other", "", true },
 	{ "GET", "/scm/p/r.git.git/" UP, "stash", "other", "", true },
@@ -132,8 +134,8 @@ static const struct row git_rows[] = {
 	{ "POST", "/scm/git-receive-pack", "stash", "receive-pack", "", true },
 	{ "POST", "/scm/.git/git-receive-pack", "stash", "receive-pack", "",
 	    true },
-	{ "POST", "/scm/p/r.git.git/git-receive-pack", "stash",
-	    "receive-pack", "", true },
+	{ "POST", "/scm/p/r.git.git/git-receive-pack", "stash", "receive-pack",
+	    "", true },
 
 	/* decoded exactly once, prefix and operation too */
 	{ "POST", "/%73cm/p/r.git/git-receive-pack", "stash", "receive-pack",
@@ -143,8 +145,7 @@ static const struct row git_rows[] = {
 	{ "POST", "/scm/p/r%2egit/git-receive-pack", "stash", "receive-pack",
 	    "p/r", true },
 	{ "GET", "/scm/p/r%252F/" UP, "stash", "refs", "p/r%2F", true },
-	{ "GET", "/scm/p/%C3%A9.git/" UP, "stash", "refs", "p/\303\251",
-	    true },
+	{ "GET", "/scm/p/%C3%A9.git/" UP, "stash", "refs", "p/\303\251", true },
 	{ "GET", "/scm/p/\303\251.git/" UP, "stash", "refs", "p/\303\251",
 	    true },
 	{ "GET", "/scm/p/a%20b+c.git/" UP, "stash", "refs", "p/a b+c", true },
@@ -162,8 +163,8 @@ static const struct row git_rows[] = {
 	{ "GET", "/scm/p/r/.git/" UP, "stash", "refs", "p/r", false },
 	{ "POST", "/scm/p/r/.git/git-receive-pack", "stash", "receive-pack",
 	    "p/r", false },
-	{ "POST", "/scm/p/r.git/.git/git-receive-pack", "stash",
-	    "receive-pack", "p/r", false },
+	{ "POST", "/scm/p/r.git/.git/git-receive-pack", "stash", "receive-pack",
+	    "p/r", false },
 	{ "GET", "/scm/p/r%3Bx.git/" UP, "stash", "refs", "p/r;x", false },
 
 	/* changed by the resolving: no read, but a write of what it means */
@@ -181,8 +182,8 @@ static const struct row git_rows[] = {
 	{ "GET", "/scm/p//r.git/info/lfs/x", "stash", "other", "", false },
 	{ "POST", "/scm//p/./r.git/git-receive-pack", "stash", "receive-pack",
 	    "p/r", false },
-	{ "POST", "/scm/p/x/../r.git/git-receive-pack", "stash",
-	    "receive-pack", "p/r", false },
+	{ "POST", "/scm/p/x/../r.git/git-receive-pack", "stash", "receive-pack",
+	    "p/r", false },
 	{ "POST", "/scm/p/x/%2E%2e/r.git/git-receive-pack", "stash",
 	    "receive-pack", "p/r", false },
 	{ "POST", "/scm/p/x%2F..%2Fr.git/git-receive-pack", "stash",
@@ -195,8 +196,8 @@ static const struct row git_rows[] = {
 	    "receive-pack", "p/r", false },
 	{ "POST", "/scm/p/r.git/git-receive-pack#x", "stash", "receive-pack",
 	    "p/r", false },
-	{ "POST", "/x/../scm/p/r.git/git-receive-pack", "stash",
-	    "receive-pack", "p/r", false },
+	{ "POST", "/x/../scm/p/r.git/git-receive-pack", "stash", "receive-pack",
+	    "p/r", false },
 	{ "GET", "/scm//p/r/" RP, "stash", "write-refs", "p/r", false },
 	{ "GET", "/scm/p/r/info/refs/?service=git-receive-pack", "stash",
 	    "write-refs", "p/r", false },
@@ -250,8 +251,10 @@ static const struct row git_rows[] = {
 	{ NULL, "/scm/p/r/" UP, NULL, "none", "", false },
 };
 
-#define REG(method, target, op, name) \
-	{ method, target, "registry", op, name, false }
+#define REG(method, target, op, name)                                          \
+	{                                                                      \
+		method, target, "registry", op, name, false                    \
+	}
 
 static const struct row registry_rows[] = {
 	/* every endpoint, with every method that it has */
@@ -285,13 +288,13 @@ static const struct row registry_rows[] = {
 	REG("PUT", "/v2/a/blobs/" D, "other", ""),
 	REG("POST", "/v2/a/blobs/uploads/", "upload-start", "a"),
 	REG("POST", "/v2/a/blobs/uploads", "upload-start", "a"),
-	REG("POST", "/v2/a/blobs/uploads/?mount=" D "&from=b/c",
-	    "upload-start", "a"),
+	REG("POST", "/v2/a/blobs/uploads/?mount=" D "&from=b/c", "upload-start",
+	    "a"),
 	REG("POST", "/v2/a/blobs/uploads/?digest=" D, "upload-start", "a"),
 	REG("GET", "/v2/a/blobs/uploads/", "other", ""),
 	REG("PUT", "/v2/a/blobs/uploads/", "other", ""),
-	REG("PATCH", "/v2/a/blobs/uploads/12-ab_=.?_state=x%3D",
-	    "upload-write", "a"),
+	REG("PATCH", "/v2/a/blobs/uploads/12-ab_=.?_state=x%3D", "upload-write",
+	    "a"),
 	REG("PUT", "/v2/a/blobs/uploads/12-ab?_state=x&digest=" D,
 	    "upload-write", "a"),
 	REG("GET", "/v2/a/blobs/uploads/12-ab", "upload-status", "a"),
@@ -377,8 +380,7 @@ static const struct row registry_rows[] = {
 	REG("GET", "/v2/foo:v1/tags/list", "other", ""),
 	REG("GET", "/v2/foo%2Fbar/tags/list", "tags", "foo/bar"),
 	REG("POST", "/v2/enc%2Fx/blobs/uploads/", "upload-start", "enc/x"),
-	REG("POST", "/v2/enc/x%2Fblobs%2fuploads%2F", "upload-start",
-	    "enc/x"),
+	REG("POST", "/v2/enc/x%2Fblobs%2fuploads%2F", "upload-start", "enc/x"),
 	REG("POST", "/%762/%66oo/blobs/uploads/", "upload-start", "foo"),
 	REG("GET", "/v2/foo%252Fbar/tags/list", "other", ""),
 	REG("GET", "/v2/foo%00/tags/list", "other", ""),
@@ -411,8 +413,8 @@ check_row(const struct row *row)
 	tap_str(request.name, row->name, "%s %s: repository", method, target);
 	if (request.route != NULL && request.route->kind == ROUTE_GIT &&
 	    request.op != OP_OTHER)
-		tap_int(request.canonical, row->canonical,
-		    "%s %s: canonical", method, target);
+		tap_int(request.canonical, row->canonical, "%s %s: canonical",
+		    method, target);
 }
 
 /* head, count times middle, tail; the caller's */
@@ -438,16 +440,16 @@ test_lengths(void)
 		enum op op;
 		size_t name_len;
 	} rows[] = {
-		{ "a git name of 1024 bytes", "GET", "/scm/", "a", 1024,
-		    "/" UP, OP_GIT_REFS, 1024 },
-		{ "the same with .git", "GET", "/scm/", "a", 1024,
-		    ".git/" UP, OP_GIT_REFS, 1024 },
-		{ "the same, encoded", "GET", "/scm/", "%61", 1024,
-		    ".git/" UP, OP_GIT_REFS, 1024 },
+		{ "a git name of 1024 bytes", "GET", "/scm/", "a", 1024, "/" UP,
+		    OP_GIT_REFS, 1024 },
+		{ "the same with .git", "GET", "/scm/", "a", 1024, ".git/" UP,
+		    OP_GIT_REFS, 1024 },
+		{ "the same, encoded", "GET", "/scm/", "%61", 1024, ".git/" UP,
+		    OP_GIT_REFS, 1024 },
 		{ "the same with /.git", "POST", "/scm/", "a", 1024,
 		    "/.git/git-receive-pack", OP_GIT_RECEIVE_PACK, 1024 },
-		{ "a git name of 1025 bytes", "GET", "/scm/", "a", 1025,
-		    "/" UP, OP_OTHER, 0 },
+		{ "a git name of 1025 bytes", "GET", "/scm/", "a", 1025, "/" UP,
+		    OP_OTHER, 0 },
 		{ "a push to one of 1025 bytes", "POST", "/scm/", "a", 1025,
 		    "/git-receive-pack", OP_GIT_RECEIVE_PACK, 0 },
 		{ "a push to one of 9000 bytes", "POST", "/scm/", "a", 9000,
@@ -460,13 +462,13 @@ test_lengths(void)
 		    "a/tags/list", OP_REG_TAGS, 255 },
 		{ "one of 129 components", "GET", "/v2/", "a/", 128,
 		    "a/tags/list", OP_OTHER, 0 },
-		{ "a tag of 128 bytes", "PUT", "/v2/r/manifests/", "a", 128,
-		    "", OP_REG_MANIFEST_PUT, 1 },
-		{ "a tag of 129 bytes", "PUT", "/v2/r/manifests/", "a", 129,
-		    "", OP_OTHER, 0 },
-		{ "a target of MAX_TARGET bytes", "POST", "/scm/",
-		    "/", MAX_TARGET - 23, "r/git-receive-pack",
-		    OP_GIT_RECEIVE_PACK, 1 },
+		{ "a tag of 128 bytes", "PUT", "/v2/r/manifests/", "a", 128, "",
+		    OP_REG_MANIFEST_PUT, 1 },
+		{ "a tag of 129 bytes", "PUT", "/v2/r/manifests/", "a", 129, "",
+		    OP_OTHER, 0 },
+		{ "a target of MAX_TARGET bytes", "POST", "/scm/", "/",
+		    MAX_TARGET - 23, "r/git-receive-pack", OP_GIT_RECEIVE_PACK,
+		    1 },
 		{ "one byte more", "POST", "/scm/", "/", MAX_TARGET - 22,
 		    "r/git-receive-pack", OP_OTHER, 0 },
 		{ "a query that is too long", "GET", "/scm/r/" UP "&", "x",
@@ -481,8 +483,7 @@ test_lengths(void)
 		struct request request;
 
 		request_parse(&conf, rows[i].method, target, &request);
-		tap_ok(request.route != NULL, "%s: has a route",
-		    rows[i].claim);
+		tap_ok(request.route != NULL, "%s: has a route", rows[i].claim);
 		tap_str(request_op_word(request.op),
 		    request_op_word(rows[i].op), "%s: operation",
 		    rows[i].claim);
@@ -534,8 +535,8 @@ main(void)
 {
 	for (size_t i = 0; i < sizeof(git_rows) / sizeof(git_rows[0]); i++)
 		check_row(&git_rows[i]);
-	for (size_t i = 0;
-	    i < sizeof(registry_rows) / sizeof(registry_rows[0]); i++)
+	for (size_t i = 0; i < sizeof(registry_rows) / sizeof(registry_rows[0]);
+	     i++)
 		check_row(&registry_rows[i]);
 	test_lengths();
 	test_classes();

@@ -77,8 +77,9 @@ static void
 check_path(const char *what, enum err err, enum err want, const char *name,
     const char *path, const char *want_path)
 {
-	char *whole = want_path ? mem_fmt("%s/rootlink/%s", tap_dir(),
-	    want_path) : NULL;
+	char *whole = want_path
+	    ? mem_fmt("%s/rootlink/%s", tap_dir(), want_path)
+	    : NULL;
 
 	tap_int(err, want, "%s \"%s\"", what, name);
 	if (whole != NULL)
@@ -94,17 +95,17 @@ test_paths(void)
 
 	tap_ok(shell(tree), "a root, by a link");
 	for (size_t i = 0; i < sizeof(finds) / sizeof(finds[0]); i++)
-		check_path("find", root_find(root, finds[i].name, path,
-		    sizeof(path)), finds[i].err, finds[i].name, path,
-		    finds[i].path);
+		check_path("find",
+		    root_find(root, finds[i].name, path, sizeof(path)),
+		    finds[i].err, finds[i].name, path, finds[i].path);
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-		check_path("place", root_place(root, places[i].name, path,
-		    sizeof(path)), places[i].err, places[i].name, path,
-		    places[i].path);
+		check_path("place",
+		    root_place(root, places[i].name, path, sizeof(path)),
+		    places[i].err, places[i].name, path, places[i].path);
 	tap_int(root_find(root, "plain", small, sizeof(small)), ERR_LIMIT,
 	    "a path too long for its room");
-	tap_int(root_find("/nonexistent", "plain", path, sizeof(path)),
-	    ERR_SYS, "a root that is not there");
+	tap_int(root_find("/nonexistent", "plain", path, sizeof(path)), ERR_SYS,
+	    "a root that is not there");
 	free(root);
 }
 

@@ -18,8 +18,20 @@ static struct world world;
  * as a comparison between the two would.
  */
 enum op {
-	LEARN, RAISE, NOTE, MARK_ONE, MARK_TWO, VOID_ONE, VOID_ALL, DROP,
-	ROUTE_EPOCH, ONE_EPOCH, FENCE, WITHOUT_ONE, WITH_ONE, LAG_ONE,
+	LEARN,
+	RAISE,
+	NOTE,
+	MARK_ONE,
+	MARK_TWO,
+	VOID_ONE,
+	VOID_ALL,
+	DROP,
+	ROUTE_EPOCH,
+	ONE_EPOCH,
+	FENCE,
+	WITHOUT_ONE,
+	WITH_ONE,
+	LAG_ONE,
 };
 
 /*
@@ -30,7 +42,7 @@ struct step {
 	const char *claim;
 	enum op op;
 	enum err want;
-	int flag;		/* *made or *current; -1: the call has none */
+	int flag; /* *made or *current; -1: the call has none */
 	const char *state;
 };
 
@@ -131,8 +143,7 @@ act(struct table_txn *txn, void *arg)
 		run->flag = made;
 		return err;
 	case RAISE:
-		return row_raise(txn, world.code, run->name, NULL,
-		    &generation);
+		return row_raise(txn, world.code, run->name, NULL, &generation);
 	case NOTE:
 		return note(txn, run);
 	case MARK_ONE:
@@ -180,8 +191,9 @@ see_replica(struct table_txn *txn, struct run *run, const struct row *row,
 		return err;
 	for (unsigned i = 0; i < row->n_marks; i++)
 		if (strcmp(row->marks[i].upstream, replica->name) == 0)
-			mark_state = row_is_current(row, replica, &epochs) ?
-			    "+" : "~";
+			mark_state = row_is_current(row, replica, &epochs)
+			    ? "+"
+			    : "~";
 	err = lag_next(txn, world.code, replica, "", &lag);
 	sprintf(state, " %s%s", mark_state, err == ERR_OK ? "!" : "");
 	return err == ERR_ABSENT ? ERR_OK : err;
@@ -197,8 +209,8 @@ see(struct table_txn *txn, void *arg)
 
 	if (err == ERR_ABSENT) {
 		bool lags = lag_next(txn, world.code, world.one, "", &lag) ==
-		    ERR_OK || lag_next(txn, world.code, world.two, "", &lag) ==
-		    ERR_OK;
+			ERR_OK ||
+		    lag_next(txn, world.code, world.two, "", &lag) == ERR_OK;
 
 		strcpy(run->state, lags ? "none, but lags" : "none");
 		return ERR_OK;
@@ -221,8 +233,7 @@ test_steps(const char *name)
 		tap_int(run.flag, steps[i].flag, "%s: says", steps[i].claim);
 		tap_int(table_read(world.table, see, &run), ERR_OK,
 		    "%s: is seen", steps[i].claim);
-		tap_str(run.state, steps[i].state, "%s: state",
-		    steps[i].claim);
+		tap_str(run.state, steps[i].state, "%s: state", steps[i].claim);
 	}
 }
 
@@ -295,7 +306,14 @@ test_learn(void)
 static char long_a[NAME_SIZE], long_b[NAME_SIZE];
 
 static const char *const names[] = {
-	"a", "a/b", "a/b/c", "a-b", "b", "z\xc3\xa9", long_a, long_b,
+	"a",
+	"a/b",
+	"a/b/c",
+	"a-b",
+	"b",
+	"z\xc3\xa9",
+	long_a,
+	long_b,
 };
 #define N_NAMES (sizeof(names) / sizeof(names[0]))
 
@@ -472,24 +490,24 @@ note_lag(struct table_txn *txn, void *arg)
 
 	if ((err = row_learn(txn, world.code, "p/note", NULL)) != ERR_OK ||
 	    (err = row_get(txn, world.code, "p/note", &row)) != ERR_OK ||
-	    (err = lag_note(txn, world.code, "p/note", world.one, "first"))
-	    != ERR_OK ||
-	    (err = lag_note(txn, world.code, "p/note", world.one, "timeout"))
-	    != ERR_OK ||
+	    (err = lag_note(txn, world.code, "p/note", world.one, "first")) !=
+		ERR_OK ||
+	    (err = lag_note(txn, world.code, "p/note", world.one, "timeout")) !=
+		ERR_OK ||
 	    (err = lag_put(txn, world.code, "p/note", world.one)) != ERR_OK ||
-	    (err = lag_get(txn, world.code, "p/note", world.one, &seen[0]))
-	    != ERR_OK ||
-	    (err = lag_get(txn, world.code, "p/note", world.two, &seen[1]))
-	    != ERR_OK ||
-	    (err = epochs_get(txn, world.code, world.one, &epochs)) !=
-	    ERR_OK ||
+	    (err = lag_get(txn, world.code, "p/note", world.one, &seen[0])) !=
+		ERR_OK ||
+	    (err = lag_get(txn, world.code, "p/note", world.two, &seen[1])) !=
+		ERR_OK ||
+	    (err = epochs_get(txn, world.code, world.one, &epochs)) != ERR_OK ||
 	    (err = row_mark(txn, world.code, "p/note", world.one,
-	    row.generation, &epochs, &current)) != ERR_OK)
+		 row.generation, &epochs, &current)) != ERR_OK)
 		return err;
 	/* too late: nothing to note it at */
 	err = lag_note(txn, world.code, "p/note", world.one, "late");
-	return err == ERR_OK ? lag_get(txn, world.code, "p/note", world.one,
-	    &seen[2]) : err;
+	return err == ERR_OK
+	    ? lag_get(txn, world.code, "p/note", world.one, &seen[2])
+	    : err;
 }
 
 static void

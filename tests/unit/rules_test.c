@@ -18,7 +18,9 @@ static const char *const verdicts[] = {
 };
 
 /* why NULL: taken; else a piece of the sentence that refuses it. */
-static const struct { const char *pattern, *why; } patterns[] = {
+static const struct {
+	const char *pattern, *why;
+} patterns[] = {
 	{ "^gitlab-org/.*", NULL },
 	{ "^a.*", NULL },
 	{ "a|b|c", NULL },
@@ -62,11 +64,10 @@ test_patterns(void)
 		    patterns[i].pattern);
 
 		if (patterns[i].why == NULL)
-			tap_ok(err == ERR_OK, "taken: %s",
-			    patterns[i].pattern);
-		else if (!tap_ok(err == ERR_CONF && strstr(err_text(),
-		    patterns[i].why) != NULL, "refused: %s",
-		    patterns[i].pattern))
+			tap_ok(err == ERR_OK, "taken: %s", patterns[i].pattern);
+		else if (!tap_ok(err == ERR_CONF &&
+				 strstr(err_text(), patterns[i].why) != NULL,
+			     "refused: %s", patterns[i].pattern))
 			tap_note("%d %s", err, err_text());
 		rules_free(rules);
 	}
@@ -98,8 +99,7 @@ static const struct {
 	{ { "^a.*" }, { NULL }, "alpine", "included", "^a.*" },
 	{ { "^a.*" }, { NULL }, "debian", "not-included", NULL },
 	{ { "^b", "^a" }, { NULL }, "alpine", "included", "^a" },
-	{ { NULL }, { "^group-a/.*" }, "group-a/x", "excluded",
-	    "^group-a/.*" },
+	{ { NULL }, { "^group-a/.*" }, "group-a/x", "excluded", "^group-a/.*" },
 	{ { NULL }, { "^group-a/.*" }, "group-ab/x", "included", NULL },
 	/* exclude beats include */
 	{ { "^a" }, { "^alpine$" }, "alpine", "excluded", "^alpine$" },
@@ -149,7 +149,7 @@ static void
 test_judge(void)
 {
 	for (size_t i = 0; i < sizeof(judgements) / sizeof(judgements[0]);
-	    i++) {
+	     i++) {
 		struct rules *rules = rules_new("s", 100, false);
 		char *name = expand(judgements[i].name);
 		const char *rule = "untouched";
@@ -161,10 +161,10 @@ test_judge(void)
 
 			if (in != NULL)
 				taken &= rules_add(rules, RULES_INCLUDE, NULL,
-				    in) == ERR_OK;
+					     in) == ERR_OK;
 			if (ex != NULL)
 				taken &= rules_add(rules, RULES_EXCLUDE, NULL,
-				    ex) == ERR_OK;
+					     ex) == ERR_OK;
 		}
 		tap_ok(taken, "row %zu: patterns are taken", i);
 		tap_str(verdicts[rules_judge(rules, name, &rule)],

@@ -23,7 +23,7 @@ struct server {
 	void *arg;
 	char url[64];
 	pthread_t thread;
-	int stop[2];		/* closing the second one ends the thread */
+	int stop[2]; /* closing the second one ends the thread */
 	struct pollfd fds[FIRST + MAX_CONNECTIONS];
 	unsigned serials[FIRST + MAX_CONNECTIONS];
 	nfds_t n_fds;
@@ -42,7 +42,7 @@ server_header(const struct server_request *request, const char *name)
 {
 	size_t len = strlen(name);
 
-	for (const char *line = request->headers; *line != '\0'; ) {
+	for (const char *line = request->headers; *line != '\0';) {
 		size_t end = strcspn(line, "\r\n");
 
 		if (end > len && line[len] == ':' &&
@@ -70,7 +70,8 @@ read_request(int fd, struct buf *bytes, size_t *head_len, size_t *body_len)
 			*head_len = (size_t)(end + 4 - bytes->data);
 			length = strcasestr(bytes->data, "\r\ncontent-length:");
 			*body_len = length != NULL && length < end
-			    ? strtoul(length + 17, NULL, 10) : 0;
+			    ? strtoul(length + 17, NULL, 10)
+			    : 0;
 		}
 		if (end != NULL && bytes->len >= *head_len + *body_len)
 			return true;
@@ -155,8 +156,8 @@ take_connection(struct server *server)
 		return;
 	}
 	server->serials[server->n_fds] = ++server->accepted;
-	server->fds[server->n_fds++] =
-	    (struct pollfd){ .fd = fd, .events = POLLIN };
+	server->fds[server->n_fds++] = (struct pollfd){ .fd = fd,
+		.events = POLLIN };
 }
 
 static void *
@@ -169,7 +170,7 @@ run(void *arg)
 		for (nfds_t i = server->n_fds - 1; i >= FIRST; i--) {
 			if (server->fds[i].revents == 0 ||
 			    serve(server, server->fds[i].fd,
-			    server->serials[i]))
+				server->serials[i]))
 				continue;
 			close(server->fds[i].fd);
 			server->n_fds--;
@@ -200,8 +201,8 @@ server_start(server_handler *handler, void *arg)
 	server->arg = arg;
 	snprintf(server->url, sizeof(server->url), "http://127.0.0.1:%u",
 	    ntohs(address.sin_port));
-	server->fds[STOP] =
-	    (struct pollfd){ .fd = server->stop[0], .events = POLLIN };
+	server->fds[STOP] = (struct pollfd){ .fd = server->stop[0],
+		.events = POLLIN };
 	server->fds[LISTEN] = (struct pollfd){ .fd = fd, .events = POLLIN };
 	server->n_fds = FIRST;
 	if (pthread_create(&server->thread, NULL, run, server) != 0)

@@ -10,20 +10,20 @@
 
 struct server_request {
 	const char *method;
-	const char *target;	/* as sent, with its query */
-	const char *headers;	/* the lines behind the first, CRLF each */
+	const char *target;  /* as sent, with its query */
+	const char *headers; /* the lines behind the first, CRLF each */
 	const char *body;
 	size_t body_len;
-	unsigned connection;	/* from 1: which connection it came over */
+	unsigned connection; /* from 1: which connection it came over */
 };
 
 /* Zeroed before the handler; status 0 counts as 200. */
 struct server_reply {
 	unsigned status;
-	struct buf headers;	/* "Name: value\r\n" each; length is added */
+	struct buf headers; /* "Name: value\r\n" each; length is added */
 	struct buf body;
-	bool silent;		/* never answers, and keeps the connection */
-	bool cut;		/* closes before the last byte of body */
+	bool silent; /* never answers, and keeps the connection */
+	bool cut;    /* closes before the last byte of body */
 };
 
 /* Runs in the server's thread, one request at a time. */

@@ -14,8 +14,16 @@
 #include "conf/clock.h"
 #include "tests/unit/tap.h"
 
-#define SH(script) (const char *const[]){ "sh", "-c", script, NULL }
-#define ENV(...) (const char *const[]){ __VA_ARGS__, NULL }
+#define SH(script)                                                             \
+	(const char *const[])                                                  \
+	{                                                                      \
+		"sh", "-c", script, NULL                                       \
+	}
+#define ENV(...)                                                               \
+	(const char *const[])                                                  \
+	{                                                                      \
+		__VA_ARGS__, NULL                                              \
+	}
 
 /* Longer than any child here lives; a test that needs it has failed. */
 #define LONG_MS 20000
@@ -27,7 +35,7 @@ static const struct {
 	const char *input;
 	int64_t stall_ms;
 	enum err err;
-	const char *output, *text;	/* text: part of the sentence */
+	const char *output, *text; /* text: part of the sentence */
 } rows[] = {
 	{ "output is taken", SH("echo one; echo two"), NULL, NULL, LONG_MS,
 	    ERR_OK, "one\ntwo\n", NULL },
@@ -40,9 +48,8 @@ static const struct {
 	    (const char *const[]){ "cat", NULL }, NULL, NULL, LONG_MS, ERR_OK,
 	    "", NULL },
 	{ "a variable is set, another taken away",
-	    SH("echo $SET ${TAKEN-none} ${KEPT-none}"),
-	    ENV("SET=x y", "TAKEN"), NULL, LONG_MS, ERR_OK, "x y none kept\n",
-	    NULL },
+	    SH("echo $SET ${TAKEN-none} ${KEPT-none}"), ENV("SET=x y", "TAKEN"),
+	    NULL, LONG_MS, ERR_OK, "x y none kept\n", NULL },
 	{ "another exit than 0 is said, with the last line of stderr",
 	    SH("echo first >&2; echo 'the reason' >&2; exit 3"), NULL, NULL,
 	    LONG_MS, ERR_PEER, "", "sh: exit 3: the reason" },
@@ -50,8 +57,8 @@ static const struct {
 	    SH("printf 'a\\r50 %%\\r\\n\\n' >&2; exit 1"), NULL, NULL, LONG_MS,
 	    ERR_PEER, "", "sh: exit 1: 50 %" },
 	{ "a last line without its end counts",
-	    SH("printf 'a\\nb' >&2; exit 1"), NULL, NULL, LONG_MS, ERR_PEER,
-	    "", "sh: exit 1: b" },
+	    SH("printf 'a\\nb' >&2; exit 1"), NULL, NULL, LONG_MS, ERR_PEER, "",
+	    "sh: exit 1: b" },
 	{ "the first fatal line counts most",
 	    SH("printf 'a\nerror: this\nfatal: that\nadvice\n' >&2; exit 1"),
 	    NULL, NULL, LONG_MS, ERR_PEER, "", "sh: exit 1: error: this" },
@@ -62,18 +69,18 @@ static const struct {
 	{ "what is not there cannot be run",
 	    (const char *const[]){ "/nonexistent/x", NULL }, NULL, NULL,
 	    LONG_MS, ERR_SYS, "", "cannot run /nonexistent/x: No such file" },
-	{ "silence is a stall",
-	    SH("echo waiting >&2; exec sleep 60"), NULL, NULL, 200, ERR_PEER,
-	    "", "no sign of life for 200 ms, after: waiting" },
+	{ "silence is a stall", SH("echo waiting >&2; exec sleep 60"), NULL,
+	    NULL, 200, ERR_PEER, "",
+	    "no sign of life for 200 ms, after: waiting" },
 	{ "one that refuses to end is killed",
 	    SH("trap '' TERM; while :; do sleep 60; done"), NULL, NULL, 200,
 	    ERR_PEER, "", "no sign of life" },
-	{ "output keeps it alive", SH("for i in 1 2 3 4 5 6 7 8 9; do"
-	    " sleep 0.15; echo $i >&2; done"), NULL, NULL, 1000, ERR_OK, "",
-	    NULL },
-	{ "signals are as at the start",
-	    SH("kill -PIPE $$; echo survived"), NULL, NULL, LONG_MS, ERR_PEER,
-	    "", "killed by signal 13" },
+	{ "output keeps it alive",
+	    SH("for i in 1 2 3 4 5 6 7 8 9; do"
+	       " sleep 0.15; echo $i >&2; done"),
+	    NULL, NULL, 1000, ERR_OK, "", NULL },
+	{ "signals are as at the start", SH("kill -PIPE $$; echo survived"),
+	    NULL, NULL, LONG_MS, ERR_PEER, "", "killed by signal 13" },
 	{ "no fd is inherited", SH("ls /proc/$$/fd | tr '\\n' ' '"), NULL, NULL,
 	    LONG_MS, ERR_OK, "0 1 2 ", NULL },
 };
@@ -84,7 +91,8 @@ test_rows(void)
 	setenv("TAKEN", "x", 1);
 	setenv("KEPT", "kept", 1);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct spawn order = { .argv = rows[i].argv, .env = rows[i].env,
+		struct spawn order = { .argv = rows[i].argv,
+			.env = rows[i].env,
 			.input = rows[i].input,
 			.input_len = rows[i].input ? strlen(rows[i].input) : 0,
 			.stall_ms = rows[i].stall_ms };
@@ -94,8 +102,9 @@ test_rows(void)
 		buf_puts(&output, "");
 		err = spawn_run(&order, &output);
 		if (tap_int(err, rows[i].err, "%s", rows[i].claim) &&
-		    err != ERR_OK && !tap_ok(strstr(err_text(), rows[i].text)
-		    != NULL, "%s: the sentence", rows[i].claim))
+		    err != ERR_OK &&
+		    !tap_ok(strstr(err_text(), rows[i].text) != NULL,
+			"%s: the sentence", rows[i].claim))
 			tap_note("%s", err_text());
 		tap_str(output.data, rows[i].output, "%s: output",
 		    rows[i].claim);
@@ -114,9 +123,10 @@ group_of(struct buf *output)
 static int
 living(pid_t group)
 {
-	char *command = mem_fmt("cat /proc/[0-9]*/stat 2>/dev/null |"
-	    " sed 's/.*) //' | awk '$3 == %ld && $1 != \"Z\"' | wc -l",
-	    (long)group);
+	char *command =
+	    mem_fmt("cat /proc/[0-9]*/stat 2>/dev/null |"
+		    " sed 's/.*) //' | awk '$3 == %ld && $1 != \"Z\"' | wc -l",
+		(long)group);
 	FILE *count = popen(command, "r");
 	int n = -1;
 
@@ -161,9 +171,9 @@ static void
 test_busy(void)
 {
 	/* a second of work without a word, with a stall limit below that */
-	struct spawn order = { .stall_ms = 700, .argv = SH(
-	    "end=$(($(date +%s) + 2));"
-	    "while [ $(date +%s) -lt $end ]; do :; done") };
+	struct spawn order = { .stall_ms = 700,
+		.argv = SH("end=$(($(date +%s) + 2));"
+			   "while [ $(date +%s) -lt $end ]; do :; done") };
 
 	tap_int(spawn_run(&order, NULL), ERR_OK,
 	    "a silent child that uses the CPU has not stalled");
@@ -196,8 +206,12 @@ test_progress(void)
 {
 	struct seen seen = { 0 };
 	struct spawn order = { .argv = SH("printf 'at 1\\rat 2\\r';"
-	    "exec sleep 60"), .stall_ms = LONG_MS, .progress = note,
-	    .progress_arg = &seen, .stop = asked, .stop_arg = &seen };
+					  "exec sleep 60"),
+		.stall_ms = LONG_MS,
+		.progress = note,
+		.progress_arg = &seen,
+		.stop = asked,
+		.stop_arg = &seen };
 
 	tap_int(spawn_run(&order, NULL), ERR_PEER, "stop ends it");
 	tap_str(err_text(), "sh: stopped", "stop is said");
@@ -209,7 +223,8 @@ static void
 test_limit(void)
 {
 	struct spawn order = { .argv = (const char *const[]){ "cat",
-	    "/dev/zero", NULL }, .stall_ms = LONG_MS };
+				   "/dev/zero", NULL },
+		.stall_ms = LONG_MS };
 
 	tap_int(spawn_run(&order, NULL), ERR_LIMIT, "endless output is ended");
 }
@@ -235,9 +250,11 @@ test_keep_fd(void)
 	char *path = mem_fmt("%s/lock", tap_dir());
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	int again = open(path, O_RDWR | O_CLOEXEC);
-	struct spawn order = { .argv = SH("flock -n 3 && echo same;"
-	    "flock -n \"$0\" true || echo locked"), .stall_ms = LONG_MS,
-	    .keep_fd = fd };
+	struct spawn order = { .argv = SH(
+				   "flock -n 3 && echo same;"
+				   "flock -n \"$0\" true || echo locked"),
+		.stall_ms = LONG_MS,
+		.keep_fd = fd };
 	struct buf output = { 0 };
 	const char *argv[] = { "sh", "-c", order.argv[2], path, NULL };
 
@@ -256,7 +273,9 @@ static void *
 many(void *arg)
 {
 	struct spawn order = { .argv = (const char *const[]){ "cat", NULL },
-		.input = arg, .input_len = strlen(arg), .stall_ms = LONG_MS };
+		.input = arg,
+		.input_len = strlen(arg),
+		.stall_ms = LONG_MS };
 	intptr_t wrong = 0;
 
 	for (int i = 0; i < 20; i++) {

@@ -38,14 +38,15 @@ fill_fences(struct table_txn *txn, void *arg)
 
 	if (err == ERR_OK)
 		err = fence_begin(txn, world->code, "p/up", OTHER, now_ms);
-	return err == ERR_OK ? fence_broken(txn, world->code, "p/up",
-	    OTHER) : err;
+	return err == ERR_OK ? fence_broken(txn, world->code, "p/up", OTHER)
+			     : err;
 }
 
 static enum err
 fill_others(struct table_txn *txn, void *arg)
 {
-	const struct import import = { .completed_s = 1, .names = 2,
+	const struct import import = { .completed_s = 1,
+		.names = 2,
 		.conflicts = 1 };
 	const struct world *world = arg;
 	const struct route *images = world->images;
@@ -54,10 +55,10 @@ fill_others(struct table_txn *txn, void *arg)
 	enum err err;
 
 	if ((err = peer_set_down(txn, world->two, "timeout", &changed)) !=
-	    ERR_OK ||
+		ERR_OK ||
 	    (err = peer_drain(txn, "one", true)) != ERR_OK ||
 	    (err = import_set(txn, images, images->primary, &import)) !=
-	    ERR_OK ||
+		ERR_OK ||
 	    (err = place_set(txn, images, "team/final", "new")) != ERR_OK)
 		return err;
 	return place_write(txn, images, "team/young", "old", "not-included",
@@ -125,31 +126,31 @@ static const char *const text_pieces[] = {
 	"  two            down, lags in 2; since ",
 	" s: timeout\n",
 	"    p/up                           1 up, 1 broken off, 0 watched, "
-	    "oldest ",
+	"oldest ",
 	"\nmore (git, /more/)\n",
 	"  other          0 repositories known, 0 fenced\n",
 	"\nimages (registry, /v2/)\n",
 	"  both catalogues were not imported yet: what has no place stays "
-	    "on old\n",
+	"on old\n",
 	"  old            0 placed, 1 provisional; imported ",
 	": 2 names, 1 conflicts\n",
 	"  new            1 placed, 0 provisional; never imported "
-	    "completely: 0 names, 0 conflicts\n",
+	"completely: 0 names, 0 conflicts\n",
 };
 
 static const char *const json_pieces[] = {
 	"{\"red\":false,\"heartbeat_ms\":",
 	"\"heartbeat_error\":null,\"table_error\":null,",
 	"{\"route\":\"code\",\"kind\":\"git\",\"prefix\":\"/git/\","
-	    "\"primary\":\"main\",\"doubt\":false,\"epoch\":0,\"known\":2,",
+	"\"primary\":\"main\",\"doubt\":false,\"epoch\":0,\"known\":2,",
 	"{\"upstream\":\"one\",\"down\":false,\"why\":null,\"since\":0,"
-	    "\"drained\":true,\"epoch\":0,\"lagging\":1,",
+	"\"drained\":true,\"epoch\":0,\"lagging\":1,",
 	"{\"upstream\":\"two\",\"down\":true,\"why\":\"timeout\",\"since\":",
 	"\"fenced\":1,\"fences\":[{\"repository\":\"p/up\",\"up\":1,"
-	    "\"broken_off\":1,\"watched\":0,\"oldest_ms\":",
+	"\"broken_off\":1,\"watched\":0,\"oldest_ms\":",
 	"\"imported\":false,\"sides\":[{\"upstream\":\"old\",\"placed\":0,"
-	    "\"provisional\":1,\"completed\":1,\"started\":0,\"names\":2,"
-	    "\"conflicts\":1},{\"upstream\":\"new\",\"placed\":1,",
+	"\"provisional\":1,\"completed\":1,\"started\":0,\"names\":2,"
+	"\"conflicts\":1},{\"upstream\":\"new\",\"placed\":1,",
 };
 
 static void
@@ -174,8 +175,8 @@ test_overview(void)
 	scene_begin(&scene, "overview");
 	fill(&scene);
 	says_all(&scene.tool, "status", text_pieces, COUNT(text_pieces), 0);
-	says_all(&scene.tool, "status --json", json_pieces,
-	    COUNT(json_pieces), 0);
+	says_all(&scene.tool, "status --json", json_pieces, COUNT(json_pieces),
+	    0);
 	must(table_write(scene.world.table, fill_crowd, &scene.world));
 	tool_run(&scene.tool, "status");
 	tool_says(&scene.tool, ", 24 fenced\n", "all fences are counted");
@@ -193,14 +194,16 @@ test_red(void)
 	scene_begin(&scene, "red");
 	tool_run(&scene.tool, "status");
 	tap_int(scene.tool.status, 1, "no beat: red");
-	tool_says(&scene.tool, "state      red\ndaemon     no heartbeat since "
-	    "boot: start reproute-syncd", "no beat: says so");
+	tool_says(&scene.tool,
+	    "state      red\ndaemon     no heartbeat since "
+	    "boot: start reproute-syncd",
+	    "no beat: says so");
 	pulse_beat(scene.pulse);
 	(void)pulse_doubt_raise(scene.pulse, scene.world.more);
 	tool_run(&scene.tool, "status");
 	tap_int(scene.tool.status, 1, "doubt: red");
-	tool_says(&scene.tool, "\nmore (git, /more/)\n  in doubt: ",
-	    "doubt: says of which route");
+	tool_says(&scene.tool,
+	    "\nmore (git, /more/)\n  in doubt: ", "doubt: says of which route");
 	path = mem_fmt("%s/pulse", scene.tool.dir);
 	/* what root cannot open either */
 	if (unlink(path) == -1 || symlink("pulse", path) == -1)
@@ -248,32 +251,41 @@ static const struct {
 	const char *says;
 } names[] = {
 	{ "status p/fresh", 0, "code: p/fresh\n  generation 1, since " },
-	{ "status p/fresh", 0, " s\n  one            current, seen equal at "
+	{ "status p/fresh", 0,
+	    " s\n  one            current, seen equal at "
 	    "generation 1, " },
-	{ "status p/fresh", 0, " s ago; drained\n  two            lags, never "
+	{ "status p/fresh", 0,
+	    " s ago; drained\n  two            lags, never "
 	    "seen equal; down: timeout\n" },
 	{ "status code p/fresh.git", 0, "code: p/fresh\n" },
 	{ "status p/up", 0, "  fence " TOKEN ": up, " },
-	{ "status p/up", 0, " s old; waits for its hook, its line, or "
+	{ "status p/up", 0,
+	    " s old; waits for its hook, its line, or "
 	    "fence_s\n  fence " OTHER ": broken off, " },
-	{ "status p/up", 0, " s old; its line proves nothing; waits for its "
+	{ "status p/up", 0,
+	    " s old; its line proves nothing; waits for its "
 	    "hook, or fence_s\n" },
 	{ "status q/00", 0, "code: q/00\n  no row yet\n  fence " },
-	{ "status team/final", 0, "images: team/final\n  on new: final, by "
+	{ "status team/final", 0,
+	    "images: team/final\n  on new: final, by "
 	    "admin, since " },
-	{ "status images team/young", 0, "images: team/young\n  on old: "
+	{ "status images team/young", 0,
+	    "images: team/young\n  on old: "
 	    "provisional, manifest sent, by not-included, since " },
 	{ "status images team/young", 0, " s; is asked about in 6 d\n" },
 	{ "status more p/fresh", 1, "no route knows that repository yet\n" },
 	{ "status --json p/none", 1, "{\"routes\":[]}" },
-	{ "status --json p/fresh", 0, "{\"routes\":[{\"route\":\"code\","
+	{ "status --json p/fresh", 0,
+	    "{\"routes\":[{\"route\":\"code\","
 	    "\"repository\":\"p/fresh\",\"generation\":1,\"changed\":" },
-	{ "status --json p/fresh", 0, "{\"upstream\":\"two\","
+	{ "status --json p/fresh", 0,
+	    "{\"upstream\":\"two\","
 	    "\"current\":false,\"generation\":0,\"at\":0,\"down\":true,"
 	    "\"drained\":false," },
 	{ "status --json p/fresh", 0, "}],\"fences\":[]}]}" },
 	{ "status --json p/up", 0, "\"fences\":[{\"token\":\"" },
-	{ "status --json team/final", 0, "\"repository\":\"team/final\","
+	{ "status --json team/final", 0,
+	    "\"repository\":\"team/final\","
 	    "\"upstream\":\"new\",\"state\":\"final\",\"reason\":\"admin\"," },
 	{ "status nowhere p/fresh", 64, "" },
 	{ "status a b c", 64, "" },

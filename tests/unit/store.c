@@ -67,8 +67,8 @@ get_entry(struct table_txn *txn, void *arg)
 	enum err err = table_get(txn, entry->db, bytes(entry->key), &value);
 
 	if (err == ERR_OK)
-		snprintf(entry->got, sizeof(entry->got), "%.*s",
-		    (int)value.len, (const char *)value.data);
+		snprintf(entry->got, sizeof(entry->got), "%.*s", (int)value.len,
+		    (const char *)value.data);
 	return err;
 }
 
@@ -94,8 +94,8 @@ get(struct table *table, enum table_db db, const char *key)
 	static struct entry entry;
 
 	entry = (struct entry){ .db = db, .key = key };
-	return table_read(table, get_entry, &entry) == ERR_OK ? entry.got :
-	    NULL;
+	return table_read(table, get_entry, &entry) == ERR_OK ? entry.got
+							      : NULL;
 }
 
 size_t
@@ -103,8 +103,8 @@ count(struct table *table, enum table_db db)
 {
 	struct entry entry = { .db = db };
 
-	return table_read(table, count_entries, &entry) == ERR_OK ?
-	    entry.count : SIZE_MAX;
+	return table_read(table, count_entries, &entry) == ERR_OK ? entry.count
+								  : SIZE_MAX;
 }
 
 int

@@ -22,8 +22,7 @@ struct table *open_new(const char *dir);
 int finish(pid_t pid);
 
 /* One entry put, read or counted, for tests in which that is enough. */
-enum err put(struct table *, enum table_db, const char *key,
-    const char *value);
+enum err put(struct table *, enum table_db, const char *key, const char *value);
 /* Borrowed until the next call; NULL for none, or for a failure. */
 const char *get(struct table *, enum table_db, const char *key);
 /* SIZE_MAX for a failure. */
@@ -32,7 +31,7 @@ size_t count(struct table *, enum table_db);
 /* Bodies that put, and count the good ones of, many entries in TABLE_ROWS. */
 struct bulk {
 	unsigned from, to;
-	unsigned runs;	/* of the body so far */
+	unsigned runs; /* of the body so far */
 	unsigned good;
 };
 enum err put_bulk(struct table_txn *, void *bulk);

@@ -46,8 +46,7 @@ test_growth_elsewhere(void)
 	    "this one reads on");
 	tap_int(bulk.good, BULK, "all of it");
 	tap_int(finish(start(-1, "more", dir)), 0, "and once more");
-	tap_int(put(table, TABLE_ROWS, "k", "v"), ERR_OK,
-	    "this one writes on");
+	tap_int(put(table, TABLE_ROWS, "k", "v"), ERR_OK, "this one writes on");
 	bulk = (struct bulk){ .from = BULK, .to = 3 * BULK };
 	tap_int(table_read(table, check_bulk, &bulk), ERR_OK, "and reads");
 	tap_int(bulk.good, 2 * BULK, "all of it");

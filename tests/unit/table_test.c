@@ -48,8 +48,7 @@ test_open(void)
 	struct stat status;
 
 	tap_int(table_open(dir, false, &table), ERR_ABSENT, "no table yet");
-	tap_ok(table == NULL && stat(file, &status) == -1,
-	    "and none was made");
+	tap_ok(table == NULL && stat(file, &status) == -1, "and none was made");
 	tap_int(table_open(none, false, &table), ERR_ABSENT, "nor state_dir");
 	tap_int(table_open(none, true, &table), ERR_TABLE,
 	    "a table is not made without its directory");
@@ -93,8 +92,9 @@ static enum err
 put_and_ignore(struct table_txn *txn, void *arg)
 {
 	(void)arg;
-	return table_put(txn, TABLE_ROWS, bytes("k"), bytes("v")) == ERR_TABLE ?
-	    ERR_OK : ERR_INPUT;
+	return table_put(txn, TABLE_ROWS, bytes("k"), bytes("v")) == ERR_TABLE
+	    ? ERR_OK
+	    : ERR_INPUT;
 }
 
 static void
@@ -161,8 +161,8 @@ seek_entry(struct table_txn *txn, void *arg)
 	/* twice, as the second goes by the cursor of the first */
 	err = table_seek(txn, TABLE_ROWS, bytes(""), false, &found, &value);
 	if (err == ERR_OK)
-		err = table_seek(txn, TABLE_ROWS, bytes(seek->key),
-		    seek->above, &found, &value);
+		err = table_seek(txn, TABLE_ROWS, bytes(seek->key), seek->above,
+		    &found, &value);
 	if (err == ERR_OK)
 		snprintf(seek->found, sizeof(seek->found), "%.*s",
 		    (int)found.len, (const char *)found.data);
@@ -201,12 +201,15 @@ test_seek(void)
 	tap_int(table_read(table, seek_entry, &seek), ERR_ABSENT,
 	    "there is nothing in an empty table");
 	tap_ok(put(table, TABLE_ROWS, "d", "") == ERR_OK &&
-	    put(table, TABLE_ROWS, "b", "") == ERR_OK &&
-	    put(table, TABLE_ROWS, "bb", "") == ERR_OK, "three entries");
+		put(table, TABLE_ROWS, "b", "") == ERR_OK &&
+		put(table, TABLE_ROWS, "bb", "") == ERR_OK,
+	    "three entries");
 	for (size_t i = 0; i < sizeof(seeks) / sizeof(seeks[0]); i++) {
 		seek = (struct seek){ seeks[i].key, seeks[i].above, "" };
-		tap_str(table_read(table, seek_entry, &seek) == ERR_OK ?
-		    seek.found : NULL, seeks[i].found, "the one %s \"%s\"",
+		tap_str(table_read(table, seek_entry, &seek) == ERR_OK
+			? seek.found
+			: NULL,
+		    seeks[i].found, "the one %s \"%s\"",
 		    seek.above ? "after" : "at or after", seek.key);
 	}
 	tap_int(table_write(table, delete_all, &n), ERR_OK,
@@ -289,8 +292,8 @@ test_threads(void)
 	bool wrote = put(crowd.table, TABLE_LAG, "k", "v") == ERR_OK;
 
 	for (int i = 0; i < 4; i++)
-		if (pthread_create(&threads[i], NULL, read_for_ever,
-		    &crowd) != 0)
+		if (pthread_create(&threads[i], NULL, read_for_ever, &crowd) !=
+		    0)
 			exit(1);
 	for (unsigned i = 0; i < 4 && wrote; i++) {
 		struct bulk bulk = { .from = i * BULK, .to = (i + 1) * BULK };
@@ -367,7 +370,7 @@ static const struct {
 	void (*damage)(const char *file);
 	bool may_create;
 	enum err open;
-	const char *text;	/* in the sentence */
+	const char *text; /* in the sentence */
 } damages[] = {
 	{ "garbage", write_garbage, true, ERR_TABLE, "corrupt" },
 	{ "cut within the head", cut_meta, true, ERR_TABLE, "corrupt" },

@@ -106,7 +106,7 @@ static void
 test_lengths(void)
 {
 	static const size_t lengths[] = { MAX_TARGET, MAX_TARGET + 1,
-	    MAX_TARGET * 3 };
+		MAX_TARGET * 3 };
 
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		char *text = mem_zalloc(lengths[i] + 1);
@@ -147,8 +147,9 @@ test_means(void)
 
 	for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++)
 		tap_int(target_means(pieces[i].text, strlen(pieces[i].text),
-		    pieces[i].want), pieces[i].means, "\"%s\" and \"%s\"",
-		    pieces[i].text, pieces[i].want);
+			    pieces[i].want),
+		    pieces[i].means, "\"%s\" and \"%s\"", pieces[i].text,
+		    pieces[i].want);
 	tap_ok(target_means("git-x", 3, "git"), "only so long a piece");
 	tap_ok(!target_means("%67", 2, "g"), "no look past its end");
 }

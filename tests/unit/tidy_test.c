@@ -39,8 +39,8 @@ static const struct {
 	{ "refs/heads/future.lock", true, -DAY_S, true },
 	{ "objects/maintenance.lock", true, MINUTE_S, true },
 	{ "objects/info/commit-graph.lock", true, MINUTE_S, true },
-	{ "objects/info/commit-graphs/commit-graph-chain.lock", true,
-	    MINUTE_S, true },
+	{ "objects/info/commit-graphs/commit-graph-chain.lock", true, MINUTE_S,
+	    true },
 	{ "objects/pack/multi-pack-index.lock", true, MINUTE_S, true },
 	{ "objects/pack/tmp_pack_AbC", false, MINUTE_S, false },
 	{ "objects/pack/tmp_pack_dEf", false, DAY_S, true },
@@ -61,7 +61,7 @@ make_file(const char *path, bool empty, int64_t age_s)
 	int fd;
 
 	for (char *slash = strchr(way + 1, '/'); slash != NULL;
-	    slash = strchr(slash + 1, '/')) {
+	     slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		mkdir(way, 0700);
 		*slash = '/';

@@ -21,7 +21,7 @@
 
 struct work {
 	const char *token;
-	struct token record;	/* in and out */
+	struct token record; /* in and out */
 	int64_t before_s;
 	unsigned dropped, from;
 	size_t entries;
@@ -32,8 +32,8 @@ put_body(struct table_txn *txn, void *arg)
 {
 	struct work *work = arg;
 
-	return token_put(txn, work->token, work->record.use,
-	    work->record.route, work->record.name);
+	return token_put(txn, work->token, work->record.use, work->record.route,
+	    work->record.name);
 }
 
 static enum err
@@ -92,8 +92,9 @@ entries(struct table *table)
 {
 	struct work work = { .entries = 0 };
 
-	return table_read(table, count_body, &work) == ERR_OK ?
-	    (long long)work.entries : -1;
+	return table_read(table, count_body, &work) == ERR_OK
+	    ? (long long)work.entries
+	    : -1;
 }
 
 /* name "a", route "r", use, time */
@@ -117,8 +118,9 @@ put_old(struct table_txn *txn, void *arg)
 	enum err err = damage_body(txn, &sound);
 
 	(void)arg;
-	return err != ERR_OK ? err : table_put(txn, TABLE_TOKENS,
-	    key_bytes(&at), (struct table_bytes){ "\0\40" FIRST, 34 });
+	return err != ERR_OK ? err
+			     : table_put(txn, TABLE_TOKENS, key_bytes(&at),
+				   (struct table_bytes){ "\0\40" FIRST, 34 });
 }
 
 static void
@@ -205,7 +207,7 @@ fill_body(struct table_txn *txn, void *arg)
 	for (unsigned i = 0; i < FILL && err == ERR_OK; i++) {
 		unsigned n = work->from + i;
 		uint8_t key[4] = { (uint8_t)(n >> 24), (uint8_t)(n >> 16),
-		    (uint8_t)(n >> 8), (uint8_t)n };
+			(uint8_t)(n >> 8), (uint8_t)n };
 
 		err = table_put(txn, TABLE_TOKENS,
 		    (struct table_bytes){ key, 4 },
@@ -246,7 +248,7 @@ test_damage(struct table *table)
 {
 	for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
 		if (table_write(table, damage_body,
-		    (void *)&damages[i].bytes) != ERR_OK)
+			(void *)&damages[i].bytes) != ERR_OK)
 			exit(1);
 		tap_int(get(table, FIRST), damages[i].err,
 		    "a record that is %s", damages[i].what);

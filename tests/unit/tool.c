@@ -13,9 +13,11 @@
 static void
 put_route(FILE *file, const struct route *route, const char *migrate)
 {
-	fprintf(file, "{ name = \"%s\"; kind = \"%s\"; prefix = \"%s\"; "
-	    "primary = \"%s\";\n", route->name, route->kind == ROUTE_GIT ?
-	    "git" : "registry", route->prefix, route->primary->name);
+	fprintf(file,
+	    "{ name = \"%s\"; kind = \"%s\"; prefix = \"%s\"; "
+	    "primary = \"%s\";\n",
+	    route->name, route->kind == ROUTE_GIT ? "git" : "registry",
+	    route->prefix, route->primary->name);
 	if (route->kind == ROUTE_GIT) {
 		fputs("  authorize = \"webserver\"; replicas = (", file);
 		for (size_t i = 0; i < route->n_replicas; i++)
@@ -29,8 +31,8 @@ put_route(FILE *file, const struct route *route, const char *migrate)
 }
 
 void
-tool_begin(struct tool *tool, const struct world *world,
-    const char *directory, const char *migrate, const char *more)
+tool_begin(struct tool *tool, const struct world *world, const char *directory,
+    const char *migrate, const char *more)
 {
 	const struct conf *conf = &world->conf;
 	FILE *file;
@@ -42,13 +44,16 @@ tool_begin(struct tool *tool, const struct world *world,
 		printf("Bail out! no %s\n", tool->conf);
 		exit(1);
 	}
-	fprintf(file, "state_dir = \"%s\"; run_dir = \"%s\"; %s\n"
-	    "upstreams = (", tool->dir, tool->dir, more);
+	fprintf(file,
+	    "state_dir = \"%s\"; run_dir = \"%s\"; %s\n"
+	    "upstreams = (",
+	    tool->dir, tool->dir, more);
 	for (size_t i = 0; i < conf->n_upstreams; i++)
-		fprintf(file, "%s{ name = \"%s\"; url = \"%s\"; "
-		    "endpoint = \"%s\"; }", i > 0 ? ",\n " : "",
-		    conf->upstreams[i].name, conf->upstreams[i].url,
-		    conf->upstreams[i].endpoint);
+		fprintf(file,
+		    "%s{ name = \"%s\"; url = \"%s\"; "
+		    "endpoint = \"%s\"; }",
+		    i > 0 ? ",\n " : "", conf->upstreams[i].name,
+		    conf->upstreams[i].url, conf->upstreams[i].endpoint);
 	fputs(");\nroutes = (", file);
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		fputs(i > 0 ? ",\n " : "", file);
@@ -77,8 +82,7 @@ read_file(const struct tool *tool, const char *name, struct buf *out)
 
 	buf_reset(out);
 	buf_puts(out, "");
-	while (file != NULL &&
-	    (len = fread(piece, 1, sizeof(piece), file)) > 0)
+	while (file != NULL && (len = fread(piece, 1, sizeof(piece), file)) > 0)
 		buf_add(out, piece, len);
 	if (file != NULL)
 		fclose(file);
@@ -89,7 +93,8 @@ void
 tool_run(struct tool *tool, const char *words)
 {
 	char *line = mem_fmt("exec ./reproute -c %s </dev/null >%s/out "
-	    "2>%s/err %s", tool->conf, tool->dir, tool->dir, words);
+			     "2>%s/err %s",
+	    tool->conf, tool->dir, tool->dir, words);
 	int status = system(line);
 
 	tool->status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -112,7 +117,7 @@ tool_says(const struct tool *tool, const char *piece, const char *claim)
 		at += len + (at[len] != '\0');
 	}
 	if (!pass)
-		tap_note("no \"%s\"; exit status %d", log_escape(shown,
-		    sizeof(shown), piece), tool->status);
+		tap_note("no \"%s\"; exit status %d",
+		    log_escape(shown, sizeof(shown), piece), tool->status);
 	return pass;
 }

@@ -9,7 +9,7 @@ struct tool {
 	char *conf, *dir;
 	/* of the last run; never NULL */
 	struct buf out, errors;
-	int status;		/* -1: it did not exit */
+	int status; /* -1: it did not exit */
 };
 
 /*

@@ -16,9 +16,25 @@
 static struct world world;
 
 enum op {
-	NOTHING, LEARN, NOTE, MARK_ONE, RAISE, BEGIN, BROKEN, WATCH, END,
-	DOWN_ONE, UP_ONE, DRAIN_TWO, UNDRAIN_TWO, ROUTE_EPOCH, REQUEUED,
-	LEARN_ANOTHER, DROP_ANOTHER, HOST, REPOSITORY,
+	NOTHING,
+	LEARN,
+	NOTE,
+	MARK_ONE,
+	RAISE,
+	BEGIN,
+	BROKEN,
+	WATCH,
+	END,
+	DOWN_ONE,
+	UP_ONE,
+	DRAIN_TWO,
+	UNDRAIN_TWO,
+	ROUTE_EPOCH,
+	REQUEUED,
+	LEARN_ANOTHER,
+	DROP_ANOTHER,
+	HOST,
+	REPOSITORY,
 };
 
 /*
@@ -81,8 +97,9 @@ note(struct table_txn *txn, struct run *run)
 	enum err err = row_get(txn, world.code, "repo", &row);
 
 	run->generation = row.generation;
-	return err == ERR_OK ?
-	    epochs_get(txn, world.code, world.one, &run->epochs) : err;
+	return err == ERR_OK
+	    ? epochs_get(txn, world.code, world.one, &run->epochs)
+	    : err;
 }
 
 static enum err
@@ -190,7 +207,8 @@ test_steps(void)
 		    "%s: it works", steps[i].claim);
 		memset(&view, 0xff, sizeof(view));
 		tap_int(view_git(world.table, NULL, &world.conf, world.code,
-		    "repo", &view), ERR_OK, "%s: is seen", steps[i].claim);
+			    "repo", &view),
+		    ERR_OK, "%s: is seen", steps[i].claim);
 		write_view(&view, got);
 		tap_str(got, steps[i].view, "%s: view", steps[i].claim);
 		tap_ok(!view.doubt && view.doubt_why == NULL,
@@ -204,7 +222,8 @@ why(const struct pulse *pulse)
 	struct git_view view;
 
 	if (view_git(world.table, pulse, &world.conf, world.code, "repo",
-	    &view) != ERR_OK || view.doubt != (view.doubt_why != NULL))
+		&view) != ERR_OK ||
+	    view.doubt != (view.doubt_why != NULL))
 		return "no view";
 	return view.doubt_why;
 }
@@ -270,8 +289,9 @@ import(struct table_txn *txn, void *arg)
 
 	(void)arg;
 	err = import_set(txn, world.images, world.images->primary, &complete);
-	return err == ERR_OK ? import_set(txn, world.images,
-	    world.images->to, &complete) : err;
+	return err == ERR_OK
+	    ? import_set(txn, world.images, world.images->to, &complete)
+	    : err;
 }
 
 static void
@@ -280,15 +300,15 @@ test_registry(void)
 	struct registry_view view;
 
 	tap_int(table_write(world.table, place, NULL), ERR_OK, "a placement");
-	tap_int(view_registry(world.table, world.images, "app", &view),
-	    ERR_OK, "is seen");
+	tap_int(view_registry(world.table, world.images, "app", &view), ERR_OK,
+	    "is seen");
 	tap_ok(view.placed, "it is placed");
 	tap_str(view.placement.upstream, "new", "where it is");
 	tap_ok(!view.imported, "nothing was imported");
 	tap_int(table_write(world.table, import, NULL), ERR_OK,
 	    "both sides are imported");
-	tap_int(view_registry(world.table, world.images, "web", &view),
-	    ERR_OK, "another name is seen");
+	tap_int(view_registry(world.table, world.images, "web", &view), ERR_OK,
+	    "another name is seen");
 	tap_ok(!view.placed && view.imported, "not placed, but imported");
 }
 
@@ -302,8 +322,9 @@ damage(struct table_txn *txn, void *arg)
 
 	(void)arg;
 	err = table_put(txn, TABLE_ROWS, key_bytes(&row), bytes);
-	return err == ERR_OK ? table_put(txn, TABLE_PLACEMENTS,
-	    key_bytes(&placement), bytes) : err;
+	return err == ERR_OK
+	    ? table_put(txn, TABLE_PLACEMENTS, key_bytes(&placement), bytes)
+	    : err;
 }
 
 static void
@@ -315,7 +336,8 @@ test_damage(void)
 	tap_int(table_write(world.table, damage, NULL), ERR_OK,
 	    "records are damaged");
 	tap_int(view_git(world.table, NULL, &world.conf, world.code, "hurt",
-	    &git), ERR_TABLE, "a damaged row is told");
+		    &git),
+	    ERR_TABLE, "a damaged row is told");
 	tap_int((long long)git.generation, 42, "the view stays as it was");
 	tap_int(view_registry(world.table, world.images, "hurt", &registry),
 	    ERR_TABLE, "a damaged placement is told");

@@ -14,10 +14,10 @@
 #include "conf/mem.h"
 #include "tests/unit/tap.h"
 
-#define N256 \
-	"nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn" \
-	"nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn" \
-	"nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn" \
+#define N256                                                                   \
+	"nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"     \
+	"nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"     \
+	"nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"     \
 	"nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
 #define N1024 N256 N256 N256 N256
 /* Processes that bind at once. */
@@ -124,8 +124,7 @@ test_bind(void)
 
 	tap_int(wake_bind("/nonexistent", FEED_SOCKET, &fd), ERR_SYS,
 	    "there must be a directory");
-	tap_int(wake_bind(deep, FEED_SOCKET, &fd), ERR_SYS,
-	    "a path too long");
+	tap_int(wake_bind(deep, FEED_SOCKET, &fd), ERR_SYS, "a path too long");
 	wake_send(deep, NULL, NULL);
 	tap_int(wake_bind(tap_dir(), FEED_SOCKET, &fd), ERR_OK, "bound");
 	tap_int(wake_bind(tap_dir(), FEED_SOCKET, &other), ERR_BUSY,
@@ -159,8 +158,7 @@ bind_and_hold(int start, int hold)
 	if (read(start, &byte, 1) != 0)
 		return 1;
 	err = wake_bind(tap_dir(), "race.sock", &fd);
-	if (write(STDOUT_FILENO, "x", 1) != 1 ||
-	    read(hold, &byte, 1) != 0)
+	if (write(STDOUT_FILENO, "x", 1) != 1 || read(hold, &byte, 1) != 0)
 		return 1;
 	return err == ERR_OK ? 10 : err == ERR_BUSY ? 20 : 1;
 }

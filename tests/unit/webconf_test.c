@@ -16,22 +16,35 @@ static struct upstream upstreams[] = {
 };
 
 static struct route routes[] = {
-	{ .name = "git", .kind = ROUTE_GIT, .prefix = "/scm/",
-	    .primary = &upstreams[0], .replicas = { &upstreams[1] },
+	{ .name = "git",
+	    .kind = ROUTE_GIT,
+	    .prefix = "/scm/",
+	    .primary = &upstreams[0],
+	    .replicas = { &upstreams[1] },
 	    .n_replicas = 1 },
-	{ .name = "registry", .kind = ROUTE_REGISTRY, .prefix = "/v2/",
-	    .primary = &upstreams[2], .to = &upstreams[3] },
-	{ .name = "deep", .kind = ROUTE_GIT, .prefix = "/a.b/c+d/",
+	{ .name = "registry",
+	    .kind = ROUTE_REGISTRY,
+	    .prefix = "/v2/",
+	    .primary = &upstreams[2],
+	    .to = &upstreams[3] },
+	{ .name = "deep",
+	    .kind = ROUTE_GIT,
+	    .prefix = "/a.b/c+d/",
 	    .primary = &upstreams[0] },
 };
 
 static struct conf conf = { .file = "reproute.conf",
-	.upstreams = upstreams, .n_upstreams = 5, .routes = routes,
-	.n_routes = 3, .push = { "/token" } };
+	.upstreams = upstreams,
+	.n_upstreams = 5,
+	.routes = routes,
+	.n_routes = 3,
+	.push = { "/token" } };
 
 static struct webconf webconf = { .conf = &conf,
-	.socket = "/run/fcgi.sock", .feed_socket = "/run/feed.sock",
-	.script = "/etc/route.lua", .bin_dir = "/usr/bin",
+	.socket = "/run/fcgi.sock",
+	.feed_socket = "/run/feed.sock",
+	.script = "/etc/route.lua",
+	.bin_dir = "/usr/bin",
 	.libexec_dir = "/usr/libexec" };
 
 static const struct {
@@ -54,11 +67,11 @@ test_targets(void)
 {
 	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
 		struct upstream upstream = { .name = "x",
-		    .url = (char *)targets[i].url };
+			.url = (char *)targets[i].url };
 		struct webconf_target got;
 
 		if (!tap_ok(webconf_target(&upstream, &got) == ERR_OK, "%s",
-		    targets[i].url))
+			targets[i].url))
 			continue;
 		tap_str(got.host, targets[i].host, "its host");
 		tap_int(got.port, targets[i].port, "its port");
@@ -106,8 +119,8 @@ condition(const char *text)
 	const char *from = strstr(text, "] !~ \"");
 	const char *to = from != NULL ? strchr(from + 6, '"') : NULL;
 
-	return to != NULL ? mem_dup_n(from + 6, (size_t)(to - from - 6)) :
-	    mem_dup("");
+	return to != NULL ? mem_dup_n(from + 6, (size_t)(to - from - 6))
+			  : mem_dup("");
 }
 
 static void
@@ -117,10 +130,10 @@ test_condition(const char *text)
 	char *pattern = condition(text);
 
 	if (tap_ok(rules_add(rules, RULES_EXCLUDE, NULL, pattern) == ERR_OK,
-	    "the condition compiles: %s", pattern))
+		"the condition compiles: %s", pattern))
 		for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
 			tap_ok((rules_judge(rules, paths[i].path, NULL) !=
-			    RULE_EXCLUDED) == paths[i].asked,
+				   RULE_EXCLUDED) == paths[i].asked,
 			    "%s is %sthe router's", paths[i].path,
 			    paths[i].asked ? "" : "not ");
 	rules_free(rules);
@@ -134,8 +147,10 @@ static const struct {
 } lines[] = {
 	{ "an upstream by name", "\"host\" => \"git-master\", \"port\" => 7990",
 	    true },
-	{ "chosen by the header only", "$REQUEST_HEADER["
-	    "\"X-Reproute-Upstream\"] == \"master\"", true },
+	{ "chosen by the header only",
+	    "$REQUEST_HEADER["
+	    "\"X-Reproute-Upstream\"] == \"master\"",
+	    true },
 	{ "an upstream with a path is mapped",
 	    "\"map-urlpath\" => (\"/\" => \"/base/\")", true },
 	{ "an IPv6 address", "\"host\" => \"::1\", \"port\" => 5000", true },
@@ -144,8 +159,10 @@ static const struct {
 	{ "no upstream that no route has", "unused", false },
 	{ "the router's socket", "\"socket\" => \"/run/fcgi.sock\"", true },
 	{ "the feed", "|exec /usr/bin/reproute feed /run/feed.sock", true },
-	{ "the feed's form", "\"reproute-feed %{X-Reproute-Token}i %s %D "
-	    "%{REPROUTE_UPSTREAM}e done=%X ", true },
+	{ "the feed's form",
+	    "\"reproute-feed %{X-Reproute-Token}i %s %D "
+	    "%{REPROUTE_UPSTREAM}e done=%X ",
+	    true },
 	{ "the script", "magnet.attract-raw-url-to = (\"/etc/route.lua\")",
 	    true },
 	{ "the script's module first",
@@ -168,7 +185,8 @@ test_lighttpd(void)
 		return;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		tap_ok((strstr(out.data, lines[i].text) != NULL) ==
-		    lines[i].there, "%s", lines[i].claim);
+			lines[i].there,
+		    "%s", lines[i].claim);
 	test_condition(out.data);
 	buf_free(&out);
 }
@@ -183,7 +201,8 @@ test_script(void)
 	    "the script knows each upstream");
 	tap_ok(strstr(out.data, "unused") == NULL, "but those of a route only");
 	tap_ok(strstr(out.data, "'{\"errors\":[{\"code\":\"UNAVAILABLE\"") !=
-	    NULL, "it holds a registry's error");
+		NULL,
+	    "it holds a registry's error");
 	buf_free(&out);
 }
 
@@ -195,23 +214,25 @@ test_variants(void)
 
 	webconf.conf_file = "/srv/reproute.conf";
 	tap_ok(webconf_lighttpd(&webconf, &out) == ERR_OK &&
-	    strstr(out.data, "\"REPROUTE_CONF\" => \"/srv/reproute.conf\"") !=
-	    NULL, "the push endpoint is told another configuration");
+		strstr(out.data,
+		    "\"REPROUTE_CONF\" => \"/srv/reproute.conf\"") != NULL,
+	    "the push endpoint is told another configuration");
 	buf_reset(&out);
 	conf.push.token_file = NULL;
 	tap_ok(webconf_lighttpd(&webconf, &out) == ERR_OK &&
-	    strstr(out.data, "reproute-push") == NULL &&
-	    strstr(out.data, "\n$HTTP[\"url\"] !~") != NULL,
+		strstr(out.data, "reproute-push") == NULL &&
+		strstr(out.data, "\n$HTTP[\"url\"] !~") != NULL,
 	    "without a token file there is no push endpoint");
 	buf_reset(&out);
 	routes[2].prefix = "/";
 	tap_ok(webconf_lighttpd(&webconf, &out) == ERR_OK &&
-	    strstr(out.data, "|/)\" {") != NULL, "the prefix / is everything");
+		strstr(out.data, "|/)\" {") != NULL,
+	    "the prefix / is everything");
 	routes[2].prefix = "/a.b/c+d/";
 	upstreams[0].url = "https://git.example";
 	tap_ok(webconf_lighttpd(&webconf, &out) == ERR_CONF &&
-	    strstr(err_text(), "upstream master") != NULL &&
-	    strstr(err_text(), "stunnel") != NULL,
+		strstr(err_text(), "upstream master") != NULL &&
+		strstr(err_text(), "stunnel") != NULL,
 	    "an upstream with TLS is refused, with a way out");
 	upstreams[0].url = "http://git-master:7990";
 	buf_free(&out);
@@ -240,11 +261,14 @@ test_paths(void)
 		struct webconf one = webconf;
 
 		one.socket = sockets[i].path;
-		tap_int(webconf_check(&one), sockets[i].want, "a path %zu is "
-		    "%s", i, sockets[i].want == ERR_OK ? "taken" : "refused");
+		tap_int(webconf_check(&one), sockets[i].want,
+		    "a path %zu is "
+		    "%s",
+		    i, sockets[i].want == ERR_OK ? "taken" : "refused");
 		one.socket = webconf.socket;
 		one.bin_dir = sockets[i].path;
-		tap_int(webconf_check(&one), sockets[i].want, "and for the "
+		tap_int(webconf_check(&one), sockets[i].want,
+		    "and for the "
 		    "shell");
 	}
 }

@@ -32,7 +32,7 @@ struct run {
 	const char *claim;
 	enum before before;
 	unsigned main_status;
-	const char *oid;	/* of the replica */
+	const char *oid; /* of the replica */
 	unsigned status;
 	bool stuck;
 	enum event event;
@@ -40,59 +40,129 @@ struct run {
 	bool raised;
 	unsigned fetches;
 	const char *state;
-	const char *text;	/* a part of err_text(), or NULL */
+	const char *text; /* a part of err_text(), or NULL */
 };
 
 static const struct run runs[] = {
-	{ .claim = "equal", .before = LAGS, .oid = OID_A,
-	    .want = WORK_MARKED, .state = "1 c c" },
-	{ .claim = "equal and marked", .before = MARKED, .oid = OID_A,
-	    .want = WORK_MARKED, .state = "1 c c" },
-	{ .claim = "behind", .before = LAGS, .oid = OID_B,
-	    .want = WORK_MARKED, .fetches = 1, .state = "1 c c" },
-	{ .claim = "not there yet", .before = LAGS, .oid = NULL,
-	    .want = WORK_MARKED, .fetches = 1, .state = "1 c c" },
+	{ .claim = "equal",
+	    .before = LAGS,
+	    .oid = OID_A,
+	    .want = WORK_MARKED,
+	    .state = "1 c c" },
+	{ .claim = "equal and marked",
+	    .before = MARKED,
+	    .oid = OID_A,
+	    .want = WORK_MARKED,
+	    .state = "1 c c" },
+	{ .claim = "behind",
+	    .before = LAGS,
+	    .oid = OID_B,
+	    .want = WORK_MARKED,
+	    .fetches = 1,
+	    .state = "1 c c" },
+	{ .claim = "not there yet",
+	    .before = LAGS,
+	    .oid = NULL,
+	    .want = WORK_MARKED,
+	    .fetches = 1,
+	    .state = "1 c c" },
 	{ .claim = "differs though marked: nobody reported it",
-	    .before = MARKED, .oid = OID_B, .want = WORK_MARKED,
-	    .raised = true, .fetches = 1, .state = "2 c ~" },
-	{ .claim = "and it does not fetch", .before = MARKED, .oid = OID_B,
-	    .stuck = true, .want = WORK_FAILED, .raised = true, .fetches = 1,
-	    .state = "2 ~ ~", .text = "refs differ from the primary's" },
-	{ .claim = "a fetch without effect", .before = LAGS, .oid = OID_B,
-	    .stuck = true, .want = WORK_FAILED, .fetches = 1,
-	    .state = "1 - c", .text = "refs differ from the primary's" },
-	{ .claim = "a fetch that makes nothing", .before = LAGS, .oid = NULL,
-	    .stuck = true, .want = WORK_FAILED, .fetches = 1,
-	    .state = "1 - c", .text = "no such repository yet" },
-
-	{ .claim = "changed while it was compared", .before = LAGS,
-	    .oid = OID_A, .event = RAISE, .want = WORK_MOVED,
-	    .state = "2 ~ ~" },
-	{ .claim = "changed during the fetch", .before = LAGS, .oid = OID_B,
-	    .event = RAISE_IN_FETCH, .want = WORK_MARKED, .fetches = 1,
+	    .before = MARKED,
+	    .oid = OID_B,
+	    .want = WORK_MARKED,
+	    .raised = true,
+	    .fetches = 1,
 	    .state = "2 c ~" },
-	{ .claim = "fenced during the fetch", .before = LAGS, .oid = OID_B,
-	    .event = FENCE_IN_FETCH, .want = WORK_WAITS, .fetches = 1,
+	{ .claim = "and it does not fetch",
+	    .before = MARKED,
+	    .oid = OID_B,
+	    .stuck = true,
+	    .want = WORK_FAILED,
+	    .raised = true,
+	    .fetches = 1,
+	    .state = "2 ~ ~",
+	    .text = "refs differ from the primary's" },
+	{ .claim = "a fetch without effect",
+	    .before = LAGS,
+	    .oid = OID_B,
+	    .stuck = true,
+	    .want = WORK_FAILED,
+	    .fetches = 1,
+	    .state = "1 - c",
+	    .text = "refs differ from the primary's" },
+	{ .claim = "a fetch that makes nothing",
+	    .before = LAGS,
+	    .oid = NULL,
+	    .stuck = true,
+	    .want = WORK_FAILED,
+	    .fetches = 1,
+	    .state = "1 - c",
+	    .text = "no such repository yet" },
+
+	{ .claim = "changed while it was compared",
+	    .before = LAGS,
+	    .oid = OID_A,
+	    .event = RAISE,
+	    .want = WORK_MOVED,
+	    .state = "2 ~ ~" },
+	{ .claim = "changed during the fetch",
+	    .before = LAGS,
+	    .oid = OID_B,
+	    .event = RAISE_IN_FETCH,
+	    .want = WORK_MARKED,
+	    .fetches = 1,
+	    .state = "2 c ~" },
+	{ .claim = "fenced during the fetch",
+	    .before = LAGS,
+	    .oid = OID_B,
+	    .event = FENCE_IN_FETCH,
+	    .want = WORK_WAITS,
+	    .fetches = 1,
 	    .state = "2 - ~" },
-	{ .claim = "forgotten during the fetch", .before = LAGS,
-	    .oid = OID_B, .event = DROP_IN_FETCH, .want = WORK_DROPPED,
-	    .fetches = 1, .state = "none" },
-
-	{ .claim = "a fence is up", .before = FENCED, .oid = OID_B,
-	    .want = WORK_WAITS, .state = "2 - ~" },
-	{ .claim = "the primary has it no more", .before = LAGS,
-	    .main_status = 404, .oid = OID_A, .want = WORK_DROPPED,
+	{ .claim = "forgotten during the fetch",
+	    .before = LAGS,
+	    .oid = OID_B,
+	    .event = DROP_IN_FETCH,
+	    .want = WORK_DROPPED,
+	    .fetches = 1,
 	    .state = "none" },
-	{ .claim = "nor is it served", .before = MARKED, .main_status = 410,
-	    .oid = OID_A, .want = WORK_DROPPED, .state = "none" },
-	{ .claim = "there is no row", .before = NO_ROW, .oid = OID_A,
-	    .want = WORK_DROPPED, .state = "none" },
 
-	{ .claim = "made private", .before = MARKED, .main_status = 403,
-	    .oid = OID_A, .want = WORK_FAILED, .state = "2 - -",
+	{ .claim = "a fence is up",
+	    .before = FENCED,
+	    .oid = OID_B,
+	    .want = WORK_WAITS,
+	    .state = "2 - ~" },
+	{ .claim = "the primary has it no more",
+	    .before = LAGS,
+	    .main_status = 404,
+	    .oid = OID_A,
+	    .want = WORK_DROPPED,
+	    .state = "none" },
+	{ .claim = "nor is it served",
+	    .before = MARKED,
+	    .main_status = 410,
+	    .oid = OID_A,
+	    .want = WORK_DROPPED,
+	    .state = "none" },
+	{ .claim = "there is no row",
+	    .before = NO_ROW,
+	    .oid = OID_A,
+	    .want = WORK_DROPPED,
+	    .state = "none" },
+
+	{ .claim = "made private",
+	    .before = MARKED,
+	    .main_status = 403,
+	    .oid = OID_A,
+	    .want = WORK_FAILED,
+	    .state = "2 - -",
 	    .text = "primary main" },
-	{ .claim = "the replica fails", .before = LAGS, .oid = OID_A,
-	    .status = 500, .want = WORK_FAILED, .state = "1 - c",
+	{ .claim = "the replica fails",
+	    .before = LAGS,
+	    .oid = OID_A,
+	    .status = 500,
+	    .want = WORK_FAILED,
+	    .state = "1 - c",
 	    .text = "replica one: " },
 };
 
@@ -125,8 +195,7 @@ happen(struct table_txn *txn, void *arg)
 		return row_raise(txn, world.code, happening->name, NULL,
 		    &generation);
 	case FENCE_IN_FETCH:
-		return fence_begin(txn, world.code, happening->name, TOKEN,
-		    1);
+		return fence_begin(txn, world.code, happening->name, TOKEN, 1);
 	case DROP_IN_FETCH:
 		return row_drop(txn, world.code, happening->name);
 	}
@@ -151,14 +220,15 @@ see(const char *name, char *out)
 	struct git_view view;
 	char marks[2];
 
-	if (view_git(world.table, NULL, &world.conf, world.code, name,
-	    &view) != ERR_OK) {
+	if (view_git(world.table, NULL, &world.conf, world.code, name, &view) !=
+	    ERR_OK) {
 		strcpy(out, "no view");
 		return;
 	}
 	for (int i = 0; i < 2; i++)
-		marks[i] = view.replicas[i].current ? 'c' :
-		    view.replicas[i].generation ? '~' : '-';
+		marks[i] = view.replicas[i].current ? 'c'
+		    : view.replicas[i].generation   ? '~'
+						    : '-';
 	if (view.known)
 		sprintf(out, "%d %c %c", (int)view.generation, marks[0],
 		    marks[1]);
@@ -176,15 +246,14 @@ put_up(const struct run *run, const char *name)
 	if (run->before == MARKED)
 		world_mark(&world, world.code, world.one, name);
 	if (run->before == FENCED)
-		tap_int(table_write(world.table, prepare, (void *)name),
-		    ERR_OK, "%s: fenced", run->claim);
+		tap_int(table_write(world.table, prepare, (void *)name), ERR_OK,
+		    "%s: fenced", run->claim);
 }
 
 static void
 work(const struct run *run, struct http *http, const char *name)
 {
-	struct happening happening = { run->event, name, false,
-		ERR_OK };
+	struct happening happening = { run->event, name, false, ERR_OK };
 	bool raised = !run->raised;
 	char state[64];
 
@@ -197,10 +266,12 @@ work(const struct run *run, struct http *http, const char *name)
 	host.event = on_request;
 	host.event_arg = &happening;
 	(void)err_set(ERR_OK, "nothing was said");
-	tap_int(work_run(world.table, http, &world.conf, world.code,
-	    world.one, name, &raised), run->want, "%s: outcome", run->claim);
-	if (run->text != NULL && !tap_ok(strstr(err_text(), run->text) != NULL,
-	    "%s: says \"%s\"", run->claim, run->text))
+	tap_int(work_run(world.table, http, &world.conf, world.code, world.one,
+		    name, &raised),
+	    run->want, "%s: outcome", run->claim);
+	if (run->text != NULL &&
+	    !tap_ok(strstr(err_text(), run->text) != NULL, "%s: says \"%s\"",
+		run->claim, run->text))
 		tap_note("%s", err_text());
 	tap_int(happening.err, ERR_OK, "%s: what happened, did", run->claim);
 	tap_int(raised, run->raised, "%s: raised", run->claim);
@@ -232,11 +303,17 @@ static void
 unreachable(struct http *http)
 {
 	static const struct run one = { .claim = "the primary is away",
-	    .before = MARKED, .oid = OID_A, .want = WORK_FAILED,
-	    .state = "1 c c", .text = "primary main" };
+		.before = MARKED,
+		.oid = OID_A,
+		.want = WORK_FAILED,
+		.state = "1 c c",
+		.text = "primary main" };
 	static const struct run other = { .claim = "the replica is away",
-	    .before = LAGS, .oid = OID_A, .want = WORK_FAILED,
-	    .state = "1 - c", .text = "replica one" };
+		.before = LAGS,
+		.oid = OID_A,
+		.want = WORK_FAILED,
+		.state = "1 - c",
+		.text = "replica one" };
 	/* nobody listens there: the port is reserved (tcpmux) */
 	static char nowhere[] = "http://127.0.0.1:1";
 
@@ -252,11 +329,18 @@ static void
 not_allowed(struct http *http)
 {
 	static const struct run secret = { .claim = "no secret to order with",
-	    .before = LAGS, .oid = OID_B, .want = WORK_FAILED,
-	    .state = "1 - c", .text = "push.token_file" };
+		.before = LAGS,
+		.oid = OID_B,
+		.want = WORK_FAILED,
+		.state = "1 - c",
+		.text = "push.token_file" };
 	static const struct run none = { .claim = "somebody else's business",
-	    .before = MARKED, .oid = OID_B, .want = WORK_FAILED,
-	    .raised = true, .state = "2 ~ ~", .text = "somebody else" };
+		.before = MARKED,
+		.oid = OID_B,
+		.want = WORK_FAILED,
+		.raised = true,
+		.state = "2 ~ ~",
+		.text = "somebody else" };
 
 	world.conf.push.token_file = NULL;
 	work(&secret, http, "not/allowed");
@@ -270,8 +354,9 @@ make_secret(void)
 	char *path = mem_fmt("%s/secret", tap_dir());
 	int fd = open(path, O_WRONLY | O_CREAT, 0600);
 
-	if (fd == -1 || write(fd, SECRET "\n", strlen(SECRET) + 1) !=
-	    (ssize_t)strlen(SECRET) + 1) {
+	if (fd == -1 ||
+	    write(fd, SECRET "\n", strlen(SECRET) + 1) !=
+		(ssize_t)strlen(SECRET) + 1) {
 		puts("Bail out! no secret");
 		exit(1);
 	}

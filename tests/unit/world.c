@@ -25,7 +25,9 @@ make_upstreams(struct world *world)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		world->upstreams[i] = (struct upstream){ .name = names[i],
-			.url = urls[i], .endpoint = urls[i], .weight = 1 };
+			.url = urls[i],
+			.endpoint = urls[i],
+			.weight = 1 };
 	world->main = &world->upstreams[MAIN];
 	world->one = &world->upstreams[ONE];
 	world->two = &world->upstreams[TWO];
@@ -39,18 +41,31 @@ make_routes(struct world *world)
 	world->code = &world->routes[0];
 	world->more = &world->routes[1];
 	world->images = &world->routes[2];
-	*world->code = (struct route){ .name = "code", .kind = ROUTE_GIT,
-		.prefix = "/git/", .primary = world->main, .n_replicas = 2,
+	*world->code = (struct route){ .name = "code",
+		.kind = ROUTE_GIT,
+		.prefix = "/git/",
+		.primary = world->main,
+		.n_replicas = 2,
 		.replicas = { world->one, world->two },
-		.fence_ms = 900000, .push_max_ms = 21600000, .watch_ms = 5000 };
-	*world->more = (struct route){ .name = "more", .kind = ROUTE_GIT,
-		.prefix = "/more/", .primary = &upstreams[OTHER],
-		.n_replicas = 1, .replicas = { world->two },
-		.fence_ms = 900000, .push_max_ms = 21600000, .watch_ms = 5000 };
+		.fence_ms = 900000,
+		.push_max_ms = 21600000,
+		.watch_ms = 5000 };
+	*world->more = (struct route){ .name = "more",
+		.kind = ROUTE_GIT,
+		.prefix = "/more/",
+		.primary = &upstreams[OTHER],
+		.n_replicas = 1,
+		.replicas = { world->two },
+		.fence_ms = 900000,
+		.push_max_ms = 21600000,
+		.watch_ms = 5000 };
 	*world->images = (struct route){ .name = "images",
-		.kind = ROUTE_REGISTRY, .prefix = "/v2/",
-		.primary = &upstreams[OLD], .to = &upstreams[NEW],
-		.import_s = 3600, .provisional_s = 604800 };
+		.kind = ROUTE_REGISTRY,
+		.prefix = "/v2/",
+		.primary = &upstreams[OLD],
+		.to = &upstreams[NEW],
+		.import_s = 3600,
+		.provisional_s = 604800 };
 }
 
 void
@@ -65,8 +80,7 @@ world_open(struct world *world, const char *directory)
 	world->conf.n_upstreams = sizeof(world->upstreams) /
 	    sizeof(world->upstreams[0]);
 	world->conf.routes = world->routes;
-	world->conf.n_routes = sizeof(world->routes) /
-	    sizeof(world->routes[0]);
+	world->conf.n_routes = sizeof(world->routes) / sizeof(world->routes[0]);
 	world->conf.sync.valid_ms = 180000;
 	world->conf.sync.stall_ms = 5000;
 	if (mkdir(path, 0700) == -1 ||
@@ -109,15 +123,14 @@ learn(struct table_txn *txn, void *arg)
 	enum err err = ERR_OK;
 
 	for (char *name = strtok_r(names, " ", &save);
-	    name != NULL && err == ERR_OK; name = strtok_r(NULL, " ", &save))
+	     name != NULL && err == ERR_OK; name = strtok_r(NULL, " ", &save))
 		err = row_learn(txn, subject->route, name, NULL);
 	free(names);
 	return err;
 }
 
 void
-world_learn(struct world *world, const struct route *route,
-    const char *names)
+world_learn(struct world *world, const struct route *route, const char *names)
 {
 	struct subject subject = { .route = route, .names = names };
 
@@ -137,15 +150,18 @@ mark(struct table_txn *txn, void *arg)
 	if (err == ERR_OK)
 		err = epochs_get(txn, subject->route, subject->replica,
 		    &epochs);
-	return err == ERR_OK ? row_mark(txn, subject->route, subject->names,
-	    subject->replica, row.generation, &epochs, &current) : err;
+	return err == ERR_OK
+	    ? row_mark(txn, subject->route, subject->names, subject->replica,
+		  row.generation, &epochs, &current)
+	    : err;
 }
 
 void
 world_mark(struct world *world, const struct route *route,
     const struct upstream *replica, const char *name)
 {
-	struct subject subject = { .route = route, .replica = replica,
+	struct subject subject = { .route = route,
+		.replica = replica,
 		.names = name };
 
 	must(table_write(world->table, mark, &subject));
@@ -160,8 +176,8 @@ list_lag(struct table_txn *txn, void *arg)
 
 	buf_reset(subject->out);
 	buf_puts(subject->out, "");
-	while ((err = lag_next(txn, subject->route, subject->replica,
-	    lag.name, &lag)) == ERR_OK)
+	while ((err = lag_next(txn, subject->route, subject->replica, lag.name,
+		    &lag)) == ERR_OK)
 		buf_fmt(subject->out, "%s%s", subject->out->len ? " " : "",
 		    lag.name);
 	return err == ERR_ABSENT ? ERR_OK : err;
@@ -171,7 +187,8 @@ const char *
 world_lag(struct world *world, const struct route *route,
     const struct upstream *replica)
 {
-	struct subject subject = { .route = route, .replica = replica,
+	struct subject subject = { .route = route,
+		.replica = replica,
 		.out = &world->text };
 
 	must(table_read(world->table, list_lag, &subject));
@@ -208,8 +225,7 @@ world_hold(struct world *world)
 	pthread_mutex_init(&world->holder.lock, NULL);
 	pthread_cond_init(&world->holder.news, NULL);
 	world->holder.holds = world->holder.enough = false;
-	if (pthread_create(&world->holder.thread, NULL, hold_table, world) !=
-	    0)
+	if (pthread_create(&world->holder.thread, NULL, hold_table, world) != 0)
 		must(err_set(ERR_SYS, "no thread"));
 	pthread_mutex_lock(&world->holder.lock);
 	while (!world->holder.holds)

@@ -22,8 +22,8 @@ struct world {
 	struct route *code, *more, *images;
 	struct upstream *main, *one, *two;
 	struct table *table;
-	struct buf text;	/* of the last answer */
-	struct {		/* world_hold()'s */
+	struct buf text; /* of the last answer */
+	struct {	 /* world_hold()'s */
 		pthread_t thread;
 		pthread_mutex_t lock;
 		pthread_cond_t news;

@@ -41,8 +41,8 @@ struct stage {
 	struct snapshot *snapshot;
 	const struct route *git, *reg;
 	struct writer *writer;
-	unsigned refusals;	/* open fails so often first */
-	atomic_uint failures;	/* reported */
+	unsigned refusals;    /* open fails so often first */
+	atomic_uint failures; /* reported */
 };
 
 /* Another process that holds the table's lock, as a stopped one would. */
@@ -108,7 +108,9 @@ static void
 stage_start(struct stage *stage)
 {
 	const struct writer_options options = { .open = open_stage,
-		.failed = note_failure, .arg = stage, .conf = &stage->conf };
+		.failed = note_failure,
+		.arg = stage,
+		.conf = &stage->conf };
 
 	if (writer_start(&options, &stage->writer) != ERR_OK)
 		abort();
@@ -180,7 +182,8 @@ nothing_body(struct table_txn *txn, void *data)
 }
 
 static const struct write_kind nothing = { .size = 1, .body = nothing_body };
-static const struct write_kind kept = { .size = 1, .body = nothing_body,
+static const struct write_kind kept = { .size = 1,
+	.body = nothing_body,
 	.keeps = true };
 
 /* All that was queued before has had its turn. */
@@ -209,7 +212,7 @@ struct look {
 	const char *name;
 	unsigned fences;
 	struct epochs epochs;
-	struct placement placement;	/* .upstream "" where not placed */
+	struct placement placement; /* .upstream "" where not placed */
 };
 
 static enum err
@@ -224,8 +227,8 @@ look_body(struct table_txn *txn, void *arg)
 	    ERR_OK)
 		return err;
 	look->fences = fences.n_up;
-	if ((err = epochs_get(txn, look->stage->git, NULL,
-	    &look->epochs)) != ERR_OK)
+	if ((err = epochs_get(txn, look->stage->git, NULL, &look->epochs)) !=
+	    ERR_OK)
 		return err;
 	err = place_get(txn, look->stage->reg, look->name, &look->placement);
 	return err == ERR_ABSENT ? ERR_OK : err;
@@ -236,8 +239,7 @@ look_at(struct stage *stage, const char *name)
 {
 	struct look look = { .stage = stage, .name = name };
 
-	if (table_read(writer_table(stage->writer), look_body, &look) !=
-	    ERR_OK)
+	if (table_read(writer_table(stage->writer), look_body, &look) != ERR_OK)
 		look.fences = 999;
 	return look;
 }
@@ -246,8 +248,11 @@ static enum err
 place(struct stage *stage, const char *name, const char *wanted,
     struct placement *out)
 {
-	const struct place_order order = { .route = stage->reg, .name = name,
-		.wanted = wanted, .reason = "included", .token = TOKEN };
+	const struct place_order order = { .route = stage->reg,
+		.name = name,
+		.wanted = wanted,
+		.reason = "included",
+		.token = TOKEN };
 
 	return write_place(stage->writer, stage->snapshot, &order, out);
 }
@@ -271,8 +276,7 @@ test_committed(void)
 	tap_int(fence(&stage, "p/r", TOKEN), ERR_OK, "a fence");
 	tap_int(fence(&stage, "p/r", OTHER), ERR_OK, "another one");
 	tap_int(look_at(&stage, "p/r").fences, 2, "both are in the table");
-	tap_int(place(&stage, "a/b", "new", &placement), ERR_OK,
-	    "a placement");
+	tap_int(place(&stage, "a/b", "new", &placement), ERR_OK, "a placement");
 	tap_str(placement.upstream, "new", "where it was wanted");
 	tap_int(place(&stage, "a/b", "old", &placement), ERR_OK,
 	    "the same, wanted elsewhere");
@@ -302,8 +306,7 @@ push_many(void *arg)
 	for (unsigned i = 0; i < 10; i++) {
 		snprintf(name, sizeof(name), "p/%u-%u", pusher->number, i);
 		pusher->failed += fence(pusher->stage, name, TOKEN) != ERR_OK;
-		pusher->failed +=
-		    look_at(pusher->stage, name).fences != 1;
+		pusher->failed += look_at(pusher->stage, name).fences != 1;
 	}
 	return NULL;
 }
@@ -327,7 +330,8 @@ test_many(void)
 		pthread_join(pushers[i].thread, NULL);
 		failed += pushers[i].failed;
 	}
-	tap_int(failed, 0, "each fence is in the table when its caller goes "
+	tap_int(failed, 0,
+	    "each fence is in the table when its caller goes "
 	    "on");
 	stage_end(&stage);
 }
@@ -434,10 +438,8 @@ test_inherited(void)
 	struct stage stage;
 	struct pulse *pulse;
 
-	for (size_t i = 0; i < sizeof(inherited) / sizeof(inherited[0]);
-	    i++) {
-		stage_begin(&stage, inherited[i].name,
-		    inherited[i].fence_s);
+	for (size_t i = 0; i < sizeof(inherited) / sizeof(inherited[0]); i++) {
+		stage_begin(&stage, inherited[i].name, inherited[i].fence_s);
 		if (pulse_open(stage.dir, true, &pulse) != ERR_OK)
 			abort();
 		(void)pulse_doubt_raise(pulse, stage.git);
@@ -446,11 +448,13 @@ test_inherited(void)
 		tap_ok(writer_wait_open(stage.writer, PATIENCE_MS), "opens");
 		tap_int(barrier(&stage), ERR_OK, "writes");
 		if (inherited[i].settled)
-			tap_ok(is_settled(&stage), "doubt ends when a fence "
+			tap_ok(is_settled(&stage),
+			    "doubt ends when a fence "
 			    "without a word would");
 		else
 			tap_ok(pulse_doubt(writer_pulse(stage.writer),
-			    stage.git) != 0, "doubt stays");
+				   stage.git) != 0,
+			    "doubt stays");
 		stage_end(&stage);
 	}
 }
@@ -482,7 +486,8 @@ count_released(void *data)
 }
 
 static const struct write_kind counted = { .size = sizeof(enum err),
-	.body = counted_body, .committed = count_committed,
+	.body = counted_body,
+	.committed = count_committed,
 	.release = count_released };
 
 struct counter {
@@ -526,8 +531,10 @@ test_failing(void)
 	let_go(&holder);
 	for (unsigned i = 0; i < n; i++) {
 		pthread_join(counters[i].thread, NULL);
-		tap_int(counters[i].got, wants[i], "write %u has its own "
-		    "result", i);
+		tap_int(counters[i].got, wants[i],
+		    "write %u has its own "
+		    "result",
+		    i);
 	}
 	tap_int(atomic_load(&n_committed), 4, "those that came off say so");
 	stage_end(&stage);
