@@ -191,6 +191,26 @@ look_at_pulse(struct overview *overview)
 	    overview->beat_ms > conf->sync.valid_ms;
 }
 
+static void
+look_at_replicas(struct overview *overview)
+{
+	const struct conf *conf = overview->admin->conf;
+
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct route *route = &conf->routes[i];
+
+		for (size_t j = 0; admin_is_git(route) && j < route->n_replicas;
+		     j++) {
+			const struct replica_status *replica =
+			    &overview->routes[i].git.replicas[j];
+
+			overview->yellow |= replica->peer.down ||
+			    replica->peer.drained ||
+			    replica->failing.name[0] != '\0';
+		}
+	}
+}
+
 void
 overview_gather(const struct admin *admin, struct overview *out)
 {
@@ -200,6 +220,7 @@ overview_gather(const struct admin *admin, struct overview *out)
 		out->routes[i].route = &admin->conf->routes[i];
 	look_at_table(out);
 	look_at_pulse(out);
+	look_at_replicas(out);
 }
 
 void

@@ -57,7 +57,8 @@ struct overview {
 	char *silent;	 /* why it cannot be read; or NULL */
 	bool doubt[MAX_ROUTES];
 	struct route_status *routes;
-	bool red; /* a person must act */
+	bool red;    /* a person must act */
+	bool yellow; /* a replica serves nothing, or fails at something */
 };
 
 /*

@@ -15,7 +15,10 @@ print_head(const struct overview *overview)
 	const struct conf *conf = overview->admin->conf;
 	char span[32];
 
-	printf("%-10s %s\n", "state", overview->red ? "red" : "green");
+	printf("%-10s %s\n", "state",
+	    overview->red	   ? "red"
+		: overview->yellow ? "yellow"
+				   : "green");
 	if (overview->silent != NULL)
 		printf("%-10s %s\n", "daemon", overview->silent);
 	else if (overview->beat_ms < 0)
@@ -34,7 +37,7 @@ print_head(const struct overview *overview)
 	else if (!overview->has_table)
 		printf("%-10s none yet\n", "table");
 	else
-		printf("%-10s %zu of %zu KiB, %u readers\n", "table",
+		printf("%-10s %zu of %zu KiB, %u reader slots\n", "table",
 		    overview->size.used >> 10, overview->size.map >> 10,
 		    overview->size.readers);
 }
@@ -211,6 +214,7 @@ print_json(const struct overview *overview)
 	struct wire *wire = wire_new();
 
 	wire_bool(wire, "red", overview->red);
+	wire_bool(wire, "yellow", overview->yellow);
 	wire_number(wire, "heartbeat_ms", overview->beat_ms);
 	wire_text(wire, "heartbeat_error", overview->silent);
 	wire_text(wire, "table_error", overview->broken);

@@ -116,10 +116,10 @@ fill(struct scene *scene)
 }
 
 static const char *const text_pieces[] = {
-	"state      green\n",
+	"state      yellow\n",
 	"daemon     heartbeat ",
 	" s ago\ntable      ",
-	" readers\n",
+	" reader slots\n",
 	"\ncode (git, /git/)\n",
 	"  main           2 repositories known, 1 fenced\n",
 	"  one            up, drained, lags in 1\n",
@@ -139,7 +139,7 @@ static const char *const text_pieces[] = {
 };
 
 static const char *const json_pieces[] = {
-	"{\"red\":false,\"heartbeat_ms\":",
+	"{\"red\":false,\"yellow\":true,\"heartbeat_ms\":",
 	"\"heartbeat_error\":null,\"table_error\":null,",
 	"{\"route\":\"code\",\"kind\":\"git\",\"prefix\":\"/git/\","
 	"\"primary\":\"main\",\"doubt\":false,\"epoch\":0,\"known\":2,",
