@@ -194,7 +194,7 @@ place_word(enum place_state state)
 {
 	static const char *const words[] = {
 		[PLACE_PROVISIONAL] = "provisional",
-		[PLACE_MANIFEST] = "provisional, manifest sent",
+		[PLACE_MANIFEST] = "manifest sent",
 		[PLACE_FINAL] = "final",
 	};
 
@@ -210,8 +210,8 @@ print_placement(const struct placement *placement)
 	printf("  on %s: %s, by %s, since %s", placement->upstream,
 	    place_word(placement->state), placement->reason,
 	    admin_span(now_s - placement->made_s, span));
-	if (placement->state != PLACE_FINAL)
-		printf("; is asked about in %s",
+	if (placement->state == PLACE_PROVISIONAL)
+		printf("; without a manifest, its registry is asked in %s",
 		    admin_span(placement->expires_s - now_s, span));
 	putchar('\n');
 }
@@ -259,7 +259,7 @@ wire_placement(struct wire *wire, const struct placement *placement)
 	wire_text(wire, "state", place_word(placement->state));
 	wire_text(wire, "reason", placement->reason);
 	wire_number(wire, "made", placement->made_s);
-	if (placement->state != PLACE_FINAL)
+	if (placement->state == PLACE_PROVISIONAL)
 		wire_number(wire, "expires", placement->expires_s);
 }
 

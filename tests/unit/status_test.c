@@ -62,7 +62,7 @@ fill_others(struct table_txn *txn, void *arg)
 	    (err = place_set(txn, images, "team/final", "new")) != ERR_OK)
 		return err;
 	return place_write(txn, images, "team/young", "old", "not-included",
-	    TOKEN, true, &placement);
+	    TOKEN, false, &placement);
 }
 
 static enum err
@@ -108,6 +108,8 @@ fill(struct scene *scene)
 {
 	struct world *world = &scene->world;
 
+	/* an hour more than a week, so that it is a week for long */
+	world->images->provisional_s = 7 * 86400 + 3600;
 	world_learn(world, world->code, "p/fresh p/up");
 	world_mark(world, world->code, world->one, "p/fresh");
 	must(table_write(world->table, fill_fences, world));
@@ -271,8 +273,9 @@ static const struct {
 	    "admin, since " },
 	{ "status images team/young", 0,
 	    "images: team/young\n  on old: "
-	    "provisional, manifest sent, by not-included, since " },
-	{ "status images team/young", 0, " s; is asked about in 6 d\n" },
+	    "provisional, by not-included, since " },
+	{ "status images team/young", 0,
+	    " s; without a manifest, its registry is asked in 7 d\n" },
 	{ "status more p/fresh", 1, "no route knows that repository yet\n" },
 	{ "status --json p/none", 1, "{\"routes\":[]}" },
 	{ "status --json p/fresh", 0,
