@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "conf/clock.h"
 #include "conf/log.h"
@@ -137,20 +136,11 @@ read_known(struct table_txn *txn, void *arg)
 	return err == ERR_ABSENT ? ERR_OK : err;
 }
 
-static const struct mark *
-mark_of(const struct row *row, const struct upstream *replica)
-{
-	for (unsigned i = 0; i < row->n_marks; i++)
-		if (strcmp(row->marks[i].upstream, replica->name) == 0)
-			return &row->marks[i];
-	return NULL;
-}
-
 static void
 print_replica(const struct known *known, size_t index)
 {
 	const struct upstream *replica = known->route->replicas[index];
-	const struct mark *mark = mark_of(&known->row, replica);
+	const struct mark *mark = row_mark_of(&known->row, replica);
 	const struct peer *peer = &known->replicas[index].peer;
 	char span[32];
 
@@ -229,7 +219,7 @@ wire_git(struct wire *wire, const struct known *known)
 	}
 	wire_begin_array(wire, "replicas");
 	for (size_t i = 0; known->has_row && i < route->n_replicas; i++) {
-		const struct mark *mark = mark_of(&known->row,
+		const struct mark *mark = row_mark_of(&known->row,
 		    route->replicas[i]);
 
 		wire_begin_object(wire, NULL);

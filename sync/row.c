@@ -287,11 +287,11 @@ row_raise(struct table_txn *txn, const struct route *route, const char *name,
 	return err;
 }
 
-static const struct mark *
-find_mark(const struct row *row, const char *upstream)
+const struct mark *
+row_mark_of(const struct row *row, const struct upstream *replica)
 {
 	for (unsigned i = 0; i < row->n_marks; i++)
-		if (strcmp(row->marks[i].upstream, upstream) == 0)
+		if (strcmp(row->marks[i].upstream, replica->name) == 0)
 			return &row->marks[i];
 	return NULL;
 }
@@ -300,7 +300,7 @@ bool
 row_is_current(const struct row *row, const struct upstream *replica,
     const struct epochs *epochs)
 {
-	const struct mark *mark = find_mark(row, replica->name);
+	const struct mark *mark = row_mark_of(row, replica);
 
 	return mark != NULL && mark->generation == row->generation &&
 	    mark->epochs.route == epochs->route &&

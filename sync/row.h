@@ -66,6 +66,9 @@ MUST_USE enum err row_void(struct table_txn *, const struct route *,
 MUST_USE enum err row_drop(struct table_txn *, const struct route *,
     const char *name);
 
+/* The mark of that replica, of whatever generation; borrowed of row, or NULL. */
+const struct mark *row_mark_of(const struct row *,
+    const struct upstream *replica);
 /* Has row a mark of that replica at its generation and these epochs? */
 bool row_is_current(const struct row *, const struct upstream *replica,
     const struct epochs *);

@@ -2,8 +2,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "sync/view.h"
 
-#include <string.h>
-
 #include "sync/fence.h"
 #include "sync/peer.h"
 #include "sync/row.h"
@@ -13,15 +11,6 @@ struct git_question {
 	const char *name;
 	struct git_view *view;
 };
-
-static uint64_t
-marked_generation(const struct row *row, const char *upstream)
-{
-	for (unsigned i = 0; i < row->n_marks; i++)
-		if (strcmp(row->marks[i].upstream, upstream) == 0)
-			return row->marks[i].generation;
-	return 0;
-}
 
 /*
  * Does it lag in anything?  Rows that were not yet put into the lag index
@@ -53,6 +42,7 @@ see_replica(struct table_txn *txn, const struct git_question *question,
 	const struct route *route = question->route;
 	const struct upstream *replica = route->replicas[index];
 	struct git_view *view = question->view;
+	const struct mark *mark;
 	struct epochs epochs;
 	struct peer peer;
 	enum err err;
@@ -64,12 +54,11 @@ see_replica(struct table_txn *txn, const struct git_question *question,
 		return err;
 	view->replicas[index].down = peer.down;
 	view->replicas[index].drained = peer.drained;
-	if (row != NULL) {
+	if (row != NULL)
 		view->replicas[index].current = row_is_current(row, replica,
 		    &epochs);
-		view->replicas[index].generation = marked_generation(row,
-		    replica->name);
-	}
+	if (row != NULL && (mark = row_mark_of(row, replica)) != NULL)
+		view->replicas[index].generation = mark->generation;
 	if (route->scope == SCOPE_HOST)
 		err = see_lag(txn, route, replica, &epochs,
 		    &view->replicas[index].lags);
