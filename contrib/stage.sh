@@ -8,6 +8,12 @@
 # which a trap on EXIT must call, ends every process that was started, by its
 # pid, and fails if one of them, or a child of theirs, is left behind.
 
+STAGE_FRONT=${STAGE_FRONT:-lighttpd}
+for front in lighttpd nginx; do
+	# shellcheck source=/dev/null
+	. "$(dirname "${BASH_SOURCE[0]}")/fronts/$front.sh"
+done
+
 stage_say() { printf '%s\n' "$*" >&2; }
 
 stage_open() {
@@ -228,36 +234,44 @@ stage_router() {
 	stage_wait 10 test -S "$STAGE/run/fcgi.sock"
 }
 
+# stage_push_endpoint: as FastCGI, for a front without CGI.
+stage_push_endpoint() {
+	stage_start push "$STAGE_BIN/reproute-push" \
+		--listen "$STAGE/run/push.sock"
+	stage_wait 10 test -S "$STAGE/run/push.sock"
+}
+
 stage_syncd() {
 	stage_start syncd "$STAGE_BIN/reproute-syncd" --verbose
 	stage_wait 10 test -S "$STAGE/run/feed.sock"
 }
 
-# stage_front: the front lighttpd, all of it but the port from webconf.
-stage_front() {
-	local dir=$STAGE/front
-	mkdir -p "$dir"
-	"$STAGE_BIN/reproute" webconf lighttpd --bin-dir "$STAGE_BIN" \
-		--libexec-dir "$STAGE_BIN" --lua-file "$dir/reproute.lua" \
-		> "$dir/reproute.conf" &&
-		"$STAGE_BIN/reproute" webconf lighttpd --lua \
-		> "$dir/reproute.lua" || return
-	cat > "$dir/lighttpd.conf" <<-EOF
-		server.document-root = "$STAGE/www"
-		server.bind = "127.0.0.1"
-		server.port = $FRONT_PORT
-		server.errorlog = "$STAGE/log/front.error"
-		server.upload-dirs = ("$dir")
-		server.max-keep-alive-requests = 100000
-		include "$dir/reproute.conf"
-		# through a pipe: lighttpd keeps lines for a file back for seconds
-		accesslog.filename = "|/usr/bin/tee -a $STAGE/log/access"
-		accesslog.format = "%h \"%r\" %s upstream=%{REPROUTE_UPSTREAM}e reason=%{REPROUTE_REASON}e"
-	EOF
-	lighttpd -tt -f "$dir/lighttpd.conf" &&
-		stage_start front lighttpd -D -f "$dir/lighttpd.conf" &&
-		stage_wait 10 stage_listens "$FRONT_PORT"
+# stage_webconf SERVER PART [OPTION...]: what webconf prints for this stage.
+stage_webconf() {
+	local server=$1 part=$2
+	shift 2
+	"$STAGE_BIN/reproute" webconf "$server" --part "$part" \
+		--bin-dir "$STAGE_BIN" --sbin-dir "$STAGE_BIN" \
+		--libexec-dir "$STAGE_BIN" "$@"
 }
+
+# stage_tls: a certificate for the front, in tls.
+stage_tls() {
+	mkdir -p "$STAGE/tls"
+	openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 \
+		-addext subjectAltName=IP:127.0.0.1 -keyout "$STAGE/tls/key.pem" \
+		-out "$STAGE/tls/crt.pem" 2>/dev/null
+}
+
+# stage_front: the web server in front, as $STAGE_FRONT says: lighttpd, nginx,
+# or nginx-accel (the router redirects in it); on FRONT_PORT, and with TLS on
+# FRONT_TLS_PORT where that is set (nginx).
+stage_front() {
+	[ -z "${FRONT_TLS_PORT:-}" ] || stage_tls || return
+	mkdir -p "$STAGE/front"
+	"front_${STAGE_FRONT%%-*}_start"
+}
+stage_front_reload() { "front_${STAGE_FRONT%%-*}_reload"; }
 
 # stage_ports: one for each server, and the front's URL.
 stage_ports() {

@@ -72,21 +72,27 @@ static const struct program_option drain_options[] = {
 	OPTION_END,
 };
 static const struct program_option webconf_options[] = {
-	{ "lua", 0, NULL, "print the script that goes with it", &admin.lua,
+	{ "part", 0, "PART", "which file of it", NULL, &admin.part },
+	{ "app", 0, "APP", "how the router is run", NULL, &admin.app },
+	{ "mode", 0, "MODE", "how nginx asks it", NULL, &admin.mode },
+	{ "check", 0, NULL, "compare an installed file with it", &admin.check,
 	    NULL },
+	{ "socket", 0, "ADDRESS", "of reproute-fcgi (run_dir/fcgi.sock)", NULL,
+	    &admin.socket },
+	{ "access-log", 0, "FILE", "where routed requests are logged", NULL,
+	    &admin.access_log },
 	{ "lua-file", 0, "PATH",
-	    "where that script is put "
+	    "where lighttpd's script is put "
 	    "(/etc/reproute/lighttpd.lua)",
 	    NULL, &admin.lua_file },
-	{ "socket", 0, "PATH", "of reproute-fcgi (run_dir/fcgi.sock)", NULL,
-	    &admin.socket },
 	{ "bin-dir", 0, "DIR", "where reproute is (" BINDIR ")", NULL,
 	    &admin.bin_dir },
+	{ "sbin-dir", 0, "DIR", "where reproute-fcgi is (" SBINDIR ")", NULL,
+	    &admin.sbin_dir },
 	{ "libexec-dir", 0, "DIR", "where reproute-push is (" LIBEXECDIR ")",
 	    NULL, &admin.libexec_dir },
 	OPTION_END,
 };
-
 static const struct verb {
 	const char *name;
 	admin_verb *run;
@@ -114,8 +120,8 @@ static const struct verb {
 	    false },
 	{ "drain", admin_drain, "UPSTREAM [--undo]",
 	    "send no more reads to a replica", drain_options, false },
-	{ "webconf", admin_webconf, "lighttpd [--lua]",
-	    "print the web server's part", webconf_options, false },
+	{ "webconf", admin_webconf, "lighttpd|nginx --part PART",
+	    "print a web server's part", webconf_options, false },
 	{ "feed", admin_feed, "SOCKET",
 	    "carry a piped log's lines to the daemon", NULL, true },
 };

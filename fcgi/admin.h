@@ -20,8 +20,9 @@ struct admin {
 	bool undo;	   /* drain */
 	bool test;	   /* check: the configuration only */
 	/* webconf */
-	bool lua;
-	const char *lua_file, *socket, *bin_dir, *libexec_dir;
+	bool check;
+	const char *part, *app, *mode, *socket, *access_log, *lua_file,
+	    *bin_dir, *sbin_dir, *libexec_dir;
 };
 
 /*

@@ -25,11 +25,15 @@ noinst_LIBRARIES += %D%/libdoors.a
 	%D%/target.c %D%/target.h \
 	%D%/webconf.c %D%/webconf.h \
 	%D%/webconf_lighttpd.c \
+	%D%/webconf_nginx.c %D%/webconf_nginx.h \
+	%D%/webconf_nginx_http.c \
+	%D%/webconf_print.c \
 	%D%/writer.c %D%/writer.h \
 	%D%/writes.c %D%/writes.h
 %C%_libdoors_a_CPPFLAGS = $(AM_CPPFLAGS) $(PLACES)
 # where installed programs are, for what webconf prints
-PLACES = -DBINDIR='"$(bindir)"' -DLIBEXECDIR='"$(libexecdir)"'
+PLACES = -DBINDIR='"$(bindir)"' -DSBINDIR='"$(sbindir)"' \
+	-DLIBEXECDIR='"$(libexecdir)"'
 DOORS_LIBS = fcgi/libdoors.a $(TRUTH_LIBS)
 
 sbin_PROGRAMS += reproute-fcgi

@@ -12,6 +12,7 @@
 #include "conf/log.h"
 #include "conf/program.h"
 #include "fcgi/gateway.h"
+#include "fcgi/listener.h"
 #include "fcgi/reply.h"
 #include "fcgi/writer.h"
 #include "sync/fence.h"
@@ -23,6 +24,8 @@
 #define COMMIT_MS 5000
 /* Reports at once under FastCGI. */
 #define THREADS 4
+/* Of the socket at --listen /PATH. */
+#define SOCKET_MODE 0660
 
 struct push {
 	struct conf *conf; /* NULL: it could not be read */
@@ -30,11 +33,20 @@ struct push {
 	struct writer *writer; /* NULL: not needed yet */
 };
 
+static const char *listen_at;
+
+static const struct program_option own_options[] = {
+	{ "listen", 'l', "ADDRESS",
+	    "/PATH, ADDR:PORT or :PORT (fd 0 as inherited)", NULL, &listen_at },
+	{ NULL, 0, NULL, NULL, NULL, NULL },
+};
+
 static const struct program program = {
 	.name = "reproute-push",
-	.synopsis = "[-c FILE]",
+	.synopsis = "[-c FILE] [--listen ADDRESS]",
 	.purpose = "Takes reports of pushes, as a web server's CGI or FastCGI "
 		   "program.",
+	.options = own_options,
 	.more = "As CGI it reads the file named by $REPROUTE_CONF.\n",
 };
 
@@ -385,14 +397,22 @@ handle(struct gateway_request *request, void *arg)
 static enum err
 serve(struct push *push, bool cgi)
 {
-	const struct gateway_options options = { .threads = THREADS,
+	struct gateway_options gateway = { .threads = THREADS,
 		.handler = handle,
 		.arg = push };
+	struct listener *listener;
+	enum err err;
 
-	if (!cgi)
-		return gateway_serve(&options);
-	gateway_cgi(handle, push);
-	return ERR_OK;
+	if (cgi) {
+		gateway_cgi(handle, push);
+		return ERR_OK;
+	}
+	if ((err = listener_open(listen_at, SOCKET_MODE, &listener)) != ERR_OK)
+		return err;
+	gateway.listener = listener;
+	err = gateway_serve(&gateway);
+	listener_close(listener);
+	return err;
 }
 
 int
@@ -400,10 +420,11 @@ main(int argc, char **argv)
 {
 	struct push push = { .lock = PTHREAD_MUTEX_INITIALIZER };
 	struct program_run run;
-	bool cgi = gateway_is_cgi();
+	bool cgi;
 	enum err err;
 
 	program_start(&program, argc, argv, &run);
+	cgi = listen_at == NULL && gateway_is_cgi();
 	if ((err = conf_read(run.conf_file, &push.conf)) != ERR_OK) {
 		/* the client of a CGI is told, too */
 		if (!cgi)

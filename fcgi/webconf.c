@@ -1,15 +1,9 @@
-/* webconf.c: the webconf verb: prints a web server's part */
+/* webconf.c: what the web servers' parts have in common */
 /* SPDX-License-Identifier: ISC */
 #include "fcgi/webconf.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "fcgi/admin.h"
-#include "sync/wake.h"
-
-#define DEFAULT_SCRIPT "/etc/reproute/lighttpd.lua"
 
 /* What webconf_check() takes in a path. */
 #define PLAIN                                                                  \
@@ -62,90 +56,100 @@ webconf_uses(const struct conf *conf, const struct upstream *upstream)
 	return false;
 }
 
+/* Prefixes hold no other byte that means something in a pattern. */
+static void
+put_pattern(struct buf *out, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (text[i] == '.' || text[i] == '+')
+			buf_fmt(out, "[%c]", text[i]);
+		else
+			buf_add(out, &text[i], 1);
+}
+
+/*
+ * A web server decodes a path and resolves its dot segments, as the router
+ * does it; but path parameters (";x") stay, which some backends drop.  So
+ * "/scm;x/" and "/y/..;x/scm/" belong to the route, too.
+ */
+void
+webconf_pattern(const struct route *route, struct buf *out)
+{
+	size_t len = strlen(route->prefix) - 1; /* without the last slash */
+	size_t last = len;
+
+	put_pattern(out, route->prefix, len);
+	/* the router knows "/v2" for "/v2/", as registries do */
+	buf_puts(out, route->kind == ROUTE_REGISTRY ? "(?:/|$)" : "/");
+	if (len == 0)
+		return;
+	while (route->prefix[last - 1] != '/')
+		last--;
+	for (int i = 0; i < 2; i++) {
+		buf_puts(out, i == 0 ? "|[^;]*;.*/" : "|.*/");
+		put_pattern(out, route->prefix + last, len - last);
+		buf_puts(out, i == 0 ? "/" : ";");
+	}
+}
+
+/* "127.0.0.1:9010", "[::1]:9010" */
+static bool
+is_address(const char *text)
+{
+	const char *colon = strrchr(text, ':');
+
+	return colon != NULL && colon > text &&
+	    strspn(text, "0123456789abcdef.:[]") == strlen(text) &&
+	    strspn(colon + 1, "0123456789") == strlen(colon + 1) &&
+	    colon[1] != '\0';
+}
+
+static bool
+is_path(const char *text)
+{
+	return text[0] == '/' && text[strspn(text, PLAIN)] == '\0';
+}
+
+/* A path, or one that begins with a variable of the server's. */
+static bool
+is_log(const char *text)
+{
+	const char *end;
+
+	if (strncmp(text, "${", 2) != 0)
+		return is_path(text);
+	end = text + 2 + strspn(text + 2, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+	return *end == '}' && is_path(end + 1);
+}
+
+static enum err
+refuse(const char *path)
+{
+	return err_set(ERR_CONF,
+	    "the path \"%s\" goes into the web server's file, and must start "
+	    "with / and be of letters, digits and /._-+@,= only",
+	    path);
+}
+
 enum err
 webconf_check(const struct webconf *webconf)
 {
-	const char *const paths[] = { webconf->socket, webconf->feed_socket,
-		webconf->script, webconf->bin_dir, webconf->libexec_dir,
-		webconf->conf_file };
+	const char *const paths[] = { webconf->push_socket,
+		webconf->feed_socket, webconf->script, webconf->bin_dir,
+		webconf->sbin_dir, webconf->libexec_dir, webconf->conf_file };
 
-	for (size_t i = 0;
-	     i < sizeof(paths) / sizeof(paths[0]) && paths[i] != NULL; i++)
-		if (paths[i][0] != '/' ||
-		    paths[i][strspn(paths[i], PLAIN)] != '\0')
-			return err_set(ERR_CONF,
-			    "the path \"%s\" goes into "
-			    "the web server's file, and must start with / and "
-			    "be of letters, digits and /._-+@,= only",
-			    paths[i]);
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		if (paths[i] != NULL && !is_path(paths[i]))
+			return refuse(paths[i]);
+	if (!is_path(webconf->socket) && !is_address(webconf->socket))
+		return refuse(webconf->socket);
+	for (size_t i = 0; i < webconf->conf->n_upstreams; i++) {
+		const char *file = webconf->conf->upstreams[i].ca_file;
+
+		if (file != NULL && !is_path(file))
+			return refuse(file);
+	}
+	if (webconf->access_log != NULL && !is_log(webconf->access_log))
+		return refuse(webconf->access_log);
 	return ERR_OK;
-}
-
-static char *
-given_or(const char *given, const char *dir, const char *name)
-{
-	return given != NULL ? mem_dup(given) : mem_fmt("%s/%s", dir, name);
-}
-
-/* Who starts the push endpoint has another working directory. */
-static enum err
-absolute_conf(const char *file, char **out)
-{
-	*out = NULL;
-	if (strcmp(file, CONF_DEFAULT_FILE) == 0)
-		return ERR_OK;
-	*out = realpath(file, NULL);
-	return *out != NULL ? ERR_OK : err_sys("%s", file);
-}
-
-static enum err
-print_for(const char *server, bool script, const struct webconf *webconf)
-{
-	struct buf out = { 0 };
-	enum err err;
-
-	if (strcmp(server, "lighttpd") != 0)
-		return err_set(ERR_USAGE,
-		    "which web server?  lighttpd is "
-		    "known");
-	if ((err = webconf_check(webconf)) != ERR_OK)
-		return err;
-	if (script)
-		webconf_lighttpd_script(webconf, &out);
-	else if ((err = webconf_lighttpd(webconf, &out)) != ERR_OK)
-		goto out;
-	fwrite(out.data, 1, out.len, stdout);
-out:
-	buf_free(&out);
-	return err;
-}
-
-enum err
-admin_webconf(const struct admin *admin, int argc, char **argv, int *status)
-{
-	const struct conf *conf = admin->conf;
-	char *conf_file = NULL;
-	char *socket = given_or(admin->socket, conf->run_dir, "fcgi.sock");
-	char *feed_socket = given_or(NULL, conf->run_dir, FEED_SOCKET);
-	enum err err = absolute_conf(conf->file, &conf_file);
-	const struct webconf webconf = {
-		.conf = conf,
-		.conf_file = conf_file,
-		.socket = socket,
-		.feed_socket = feed_socket,
-		.script = admin->lua_file ? admin->lua_file : DEFAULT_SCRIPT,
-		.bin_dir = admin->bin_dir ? admin->bin_dir : BINDIR,
-		.libexec_dir = admin->libexec_dir ? admin->libexec_dir
-						  : LIBEXECDIR,
-	};
-
-	(void)status;
-	if (err == ERR_OK && argc != 2)
-		err = err_set(ERR_USAGE, "one web server's name is wanted");
-	if (err == ERR_OK)
-		err = print_for(argv[1], admin->lua, &webconf);
-	free(conf_file);
-	free(socket);
-	free(feed_socket);
-	return err;
 }

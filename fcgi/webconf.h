@@ -8,28 +8,56 @@
 #include "conf/conf.h"
 #include "conf/mem.h"
 
-/* Where things are on this host; absolute paths, see webconf_check(). */
+/*
+ * Where things are on this host: absolute paths, see webconf_check().  Those
+ * that a server does not need are NULL.
+ */
 struct webconf {
 	const struct conf *conf;
-	const char *conf_file;	 /* NULL: the default one */
-	const char *socket;	 /* of reproute-fcgi */
+	const char *conf_file; /* NULL: the default one */
+	const char *command;   /* that prints this part, for its head */
+	const char *app;       /* how the router is run: of webconf_server */
+	const char *mode;      /* how it is asked: of webconf_server */
+	/* of reproute-fcgi: a path, or ADDR:PORT where the server wants TCP */
+	const char *socket;
+	const char *push_socket; /* of reproute-push, where there is no CGI */
 	const char *feed_socket; /* of reproute-syncd */
-	const char *script;	 /* where the second file is to be put */
-	const char *bin_dir, *libexec_dir;
+	const char *script;	 /* where lighttpd's second file is put */
+	const char *access_log;	 /* where routed requests are logged */
+	const char *bin_dir, *sbin_dir, *libexec_dir;
 };
+
+/* One file of a server's part; ERR_CONF where the server cannot do it. */
+typedef enum err webconf_print(const struct webconf *, struct buf *out);
+
+struct webconf_part {
+	const char *name; /* as --part takes it; NULL ends a list */
+	const char *file; /* where it is put on Debian */
+	webconf_print *print;
+};
+
+/* How the router is run, and where the web server then asks it. */
+struct webconf_app {
+	const char *name;   /* as --app takes it; NULL ends a list */
+	const char *socket; /* NULL: run_dir/fcgi.sock */
+};
+
+/* A web server; of apps and modes the first is taken where none is said. */
+struct webconf_server {
+	const char *name;
+	const struct webconf_app *apps;
+	const char *const *modes; /* ended by NULL */
+	const char *access_log;
+	const struct webconf_part *parts;
+};
+extern const struct webconf_server webconf_lighttpd, webconf_nginx;
 
 /*
  * ERR_CONF for a path that a web server's file or its shell might read as
- * something else: all but letters, digits and /._-+@,= is refused.
+ * something else: all but letters, digits and /._-+@,= is refused; socket may
+ * be ADDR:PORT, access_log may use a variable, as in ${APACHE_LOG_DIR}.
  */
 MUST_USE enum err webconf_check(const struct webconf *);
-
-/*
- * The includable part, and the script that it names; both appended.
- * ERR_CONF for an upstream that this server cannot reach, with what to do.
- */
-MUST_USE enum err webconf_lighttpd(const struct webconf *, struct buf *out);
-void webconf_lighttpd_script(const struct webconf *, struct buf *out);
 
 /* An upstream's URL in its parts. */
 struct webconf_target {
@@ -43,5 +71,12 @@ MUST_USE enum err webconf_target(const struct upstream *,
 
 /* Does any route send requests there? */
 bool webconf_uses(const struct conf *, const struct upstream *);
+
+/*
+ * A pattern (PCRE, without an anchor) for every path below a route's prefix
+ * after percent-decoding and the resolving of dot segments, path parameters
+ * (";x"), which some backends drop, in whatever place included.
+ */
+void webconf_pattern(const struct route *, struct buf *out);
 
 #endif

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "fcgi/webconf.h"
-#include "sync/wire.h"
 
 /*
  * The way of a request (lighttpd 1.4.69, response.c and gw_backend.c): the
@@ -17,11 +16,11 @@ static const char head[] =
     "# lighttpd asks reproute-fcgi for every request below the prefixes of\n"
     "# the configuration's routes, and proxies it to the upstream it names.\n"
     "#\n"
-    "# Printed by \"reproute webconf lighttpd\".  Print it anew, and the\n"
-    "# script with --lua, when upstreams or prefixes change.  Include it\n"
-    "# behind server.modules and whatever else speaks of these prefixes, in\n"
-    "# lighttpd 1.4.60 or newer with mod_magnet (Debian:\n"
-    "# lighttpd-modules-lua).\n"
+    "# Printed by: %s\n"
+    "# Print it anew, and the script (--part script), when upstreams or\n"
+    "# prefixes change.  Include it behind server.modules and whatever else\n"
+    "# speaks of these prefixes, in lighttpd 1.4.60 or newer with mod_magnet\n"
+    "# (Debian: lighttpd-modules-lua).\n"
     "\n"
     "# To name a module twice does no harm; the first place counts.\n"
     "server.modules += (\"mod_access\", \"mod_accesslog\", \"mod_alias\",\n"
@@ -37,9 +36,17 @@ static const char head[] =
     "# reload.\n"
     "server.feature-flags := (\"server.h2proto\" => \"disable\",\n"
     "  \"server.h2c\" => \"disable\")\n"
-    "# Paths go on as they came: a name may hold %2F or a double slash, and\n"
+    "# Paths go on as they came: a name may hold %%2F or a double slash, and\n"
     "# router and upstream must read the same bytes.\n"
     "server.http-parseopts := (\"url-normalize\" => \"disable\")\n";
+
+static const char failed[] =
+    "\n"
+    "# Where lighttpd goes with its own errors; nothing for anybody outside.\n"
+    "$HTTP[\"url\"] == \"/reproute/failed\" {\n"
+    "  magnet.attract-raw-url-to = (\"%s\")\n"
+    "}\n"
+    "else ";
 
 static const char settings[] =
     "\n"
@@ -53,6 +60,13 @@ static const char settings[] =
     "  # A site's own proxy would be asked before the router is.\n"
     "  proxy.server = ()\n"
     "\n";
+
+static const char attract[] =
+    "  magnet.attract-raw-url-to = (\"%s\")\n"
+    "  # Of errors that lighttpd itself makes the script makes JSON or text,\n"
+    "  # and has the primary read what a replica did not answer.  Answers of\n"
+    "  # upstreams pass as they are.\n"
+    "  server.error-handler = \"/reproute/failed\"\n";
 
 static const char authorizer[] =
     "\n"
@@ -75,17 +89,72 @@ static const char feed[] =
     "  }\n";
 
 static const char script_head[] =
-    "-- lighttpd.lua: makes the router's answer the header that chooses the\n"
-    "-- upstream.  Printed by \"reproute webconf lighttpd --lua\".  Runs\n"
-    "-- twice for each request: before the router is asked, and after its\n"
-    "-- answer.\n"
+    "-- Makes the router's answer the header that chooses the upstream.  It\n"
+    "-- runs before the router is asked, after its answer, and where no answer\n"
+    "-- came from an upstream or from the router.\n"
+    "-- Printed by: %s\n"
     "local r = lighty.r\n"
     "\n"
     "-- Names of the router's answer that lighttpd's part has a proxy for.\n"
     "local upstreams = {\n";
 
-static const char script_strip[] =
-    "}\n"
+static const char script_rest[] =
+    "\n"
+    "-- Whose errors are JSON, and who serves a read that a replica did not.\n"
+    "local function below(list)\n"
+    "  for prefix, value in pairs(list) do\n"
+    "    if (r.req_attr[\"request.orig-uri\"] .. \"/\"):sub(1, #prefix) == "
+    "prefix then\n"
+    "      return value\n"
+    "    end\n"
+    "  end\n"
+    "end\n"
+    "\n"
+    "-- An answer of our own, that git or a registry's client understands.\n"
+    "local function refuse(status)\n"
+    "  local code, message = \"UNAVAILABLE\", \"%s\"\n"
+    "  if status == 413 then\n"
+    "    code, message = \"SIZE_INVALID\", \"the request is too large\"\n"
+    "  elseif status >= 500 then\n"
+    "    r.resp_header[\"Retry-After\"] = \"5\"\n"
+    "  else\n"
+    "    code, message = \"UNSUPPORTED\", \"the request was refused\"\n"
+    "  end\n"
+    "  if below(registries) then\n"
+    "    r.resp_header[\"Content-Type\"] = \"application/json\"\n"
+    "    r.resp_header[\"Docker-Distribution-Api-Version\"] = "
+    "\"registry/2.0\"\n"
+    "    r.resp_body.set({'{\"errors\":[{\"code\":\"' .. code .. "
+    "'\",\"message\":\"' ..\n"
+    "      message .. '\",\"detail\":null}]}'})\n"
+    "  else\n"
+    "    r.resp_header[\"Content-Type\"] = \"text/plain\"\n"
+    "    r.resp_body.set({message .. \"\\n\"})\n"
+    "  end\n"
+    "  return status\n"
+    "end\n"
+    "\n"
+    "-- lighttpd made an error itself: server.error-handler.  What a replica\n"
+    "-- did not answer is read on the primary, by the same request; nothing\n"
+    "-- else goes anywhere but where the router sent it.  (A POST cannot be\n"
+    "-- sent again: its body is gone.)\n"
+    "if r.req_attr[\"uri.path\"] == \"/reproute/failed\" then\n"
+    "  local status = tonumber(r.req_env[\"REDIRECT_STATUS\"])\n"
+    "  if not status then\n"
+    "    return 404 -- somebody outside\n"
+    "  end\n"
+    "  local method = r.req_env[\"REPROUTE_METHOD\"]\n"
+    "  if status >= 500 and r.req_env[\"REPROUTE_REASON\"] == \"replica\"\n"
+    "      and (method == \"GET\" or method == \"HEAD\") then\n"
+    "    r.req_env[\"REPROUTE_FAILED\"] = r.req_env[\"REPROUTE_UPSTREAM\"]\n"
+    "    -- the router is asked anew, and lighttpd would join both answers\n"
+    "    r.req_env[\"REPROUTE_UPSTREAM\"] = nil\n"
+    "    r.req_env[\"REPROUTE_REASON\"] = nil\n"
+    "    r.req_attr[\"request.uri\"] = r.req_attr[\"request.orig-uri\"]\n"
+    "    return lighty.RESTART_REQUEST\n"
+    "  end\n"
+    "  return refuse(status)\n"
+    "end\n"
     "\n"
     "-- What only the router may say, in any spelling that a CGI program\n"
     "-- takes for it; and what registries would build their Location from\n"
@@ -94,7 +163,7 @@ static const char script_strip[] =
     "local outside = {}\n"
     "for name in pairs(r.req_header) do\n"
     "  local plain = name:lower():gsub(\"[^a-z0-9]\", \"-\")\n"
-    "  if strip[plain] or plain:find(\"^x%-reproute%-\") then\n"
+    "  if strip[plain] or plain:find(\"^x%%-reproute%%-\") then\n"
     "    outside[#outside + 1] = name\n"
     "  end\n"
     "end\n"
@@ -104,7 +173,16 @@ static const char script_strip[] =
     "\n"
     "local upstream = r.req_env[\"REPROUTE_UPSTREAM\"]\n"
     "if not upstream then\n"
+    "  -- the error handler sees a GET in any case\n"
+    "  r.req_env[\"REPROUTE_METHOD\"] = r.req_attr[\"request.method\"]\n"
     "  return 0\n"
+    "end\n"
+    "if r.req_env[\"REPROUTE_FAILED\"]\n"
+    "    and r.req_env[\"REPROUTE_REASON\"] == \"replica\" then\n"
+    "  upstream = below(primaries)\n"
+    "  -- what the access log is to say\n"
+    "  r.req_env[\"REPROUTE_UPSTREAM\"] = upstream\n"
+    "  r.req_env[\"REPROUTE_REASON\"] = \"down\"\n"
     "end\n"
     "if upstreams[upstream] then\n"
     "  r.req_header[\"X-Reproute-Upstream\"] = upstream\n"
@@ -114,55 +192,7 @@ static const char script_strip[] =
     "end\n"
     "\n"
     "-- \"hold\", or a name that this file is too old to know.\n"
-    "r.resp_header[\"Retry-After\"] = \"5\"\n"
-    "if r.req_attr[\"uri.path\"]:find(\"^/v2/\") then\n"
-    "  r.resp_header[\"Content-Type\"] = \"application/json\"\n"
-    "  r.resp_header[\"Docker-Distribution-Api-Version\"] = \"registry/2.0\"\n"
-    "  r.resp_body.set({'";
-
-static const char script_tail[] =
-    "'})\n"
-    "else\n"
-    "  r.resp_header[\"Content-Type\"] = \"text/plain\"\n"
-    "  r.resp_body.set({\"nobody can serve this just now: try again\\n\"})\n"
-    "end\n"
-    "return 503\n";
-
-/* Prefixes hold no other byte that means something in a pattern. */
-static void
-put_pattern(struct buf *out, const char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if (text[i] == '.' || text[i] == '+')
-			buf_fmt(out, "[%c]", text[i]);
-		else
-			buf_add(out, &text[i], 1);
-}
-
-/*
- * $HTTP["url"] is decoded and its dot segments are resolved, as the router
- * does it; but not so path parameters (";x"), which some backends drop.  So
- * "/scm;x/" and "/y/..;x/scm/" are asked for, too.
- */
-static void
-put_prefix(struct buf *out, const struct route *route)
-{
-	size_t len = strlen(route->prefix) - 1; /* without the last slash */
-	size_t last = len;
-
-	put_pattern(out, route->prefix, len);
-	/* the router knows "/v2" for "/v2/", as registries do */
-	buf_puts(out, route->kind == ROUTE_REGISTRY ? "(?:/|$)" : "/");
-	if (len == 0)
-		return;
-	while (route->prefix[last - 1] != '/')
-		last--;
-	for (int i = 0; i < 2; i++) {
-		buf_puts(out, i == 0 ? "|[^;]*;.*/" : "|.*/");
-		put_pattern(out, route->prefix + last, len - last);
-		buf_puts(out, i == 0 ? "/" : ";");
-	}
-}
+    "return refuse(503)\n";
 
 /*
  * Not "=~": lighttpd matches in UTF mode, and a path that is no UTF-8 would
@@ -175,7 +205,7 @@ put_condition(struct buf *out, const struct conf *conf)
 	buf_puts(out, "$HTTP[\"url\"] !~ \"^(?!");
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		buf_puts(out, i > 0 ? "|" : "");
-		put_prefix(out, &conf->routes[i]);
+		webconf_pattern(&conf->routes[i], out);
 	}
 	buf_puts(out,
 	    ")\" {\n"
@@ -189,9 +219,9 @@ static void
 put_push(const struct webconf *webconf, struct buf *out)
 {
 	buf_fmt(out,
-	    "\n"
-	    "# The push endpoint: hooks report here; the router is not asked.\n"
 	    "$HTTP[\"url\"] == \"/reproute/push\" {\n"
+	    "  # The push endpoint: hooks report here; the router is not "
+	    "asked.\n"
 	    "  alias.url = (\"/reproute/push\" => \"%s/reproute-push\")\n"
 	    "  cgi.assign = (\"\" => \"\")\n",
 	    webconf->libexec_dir);
@@ -268,22 +298,20 @@ put_upstreams(const struct conf *conf, struct buf *out)
 	return err;
 }
 
-enum err
-webconf_lighttpd(const struct webconf *webconf, struct buf *out)
+static enum err
+print_main(const struct webconf *webconf, struct buf *out)
 {
 	const struct conf *conf = webconf->conf;
 	enum err err;
 
-	buf_puts(out, head);
+	buf_fmt(out, head, webconf->command);
+	buf_fmt(out, failed, webconf->script);
 	if (conf->push.token_file != NULL)
 		put_push(webconf, out);
-	else
-		buf_puts(out, "\n");
 	put_condition(out, conf);
 	put_authorize(conf, out);
 	buf_puts(out, settings);
-	buf_fmt(out, "  magnet.attract-raw-url-to = (\"%s\")\n",
-	    webconf->script);
+	buf_fmt(out, attract, webconf->script);
 	buf_fmt(out, authorizer, webconf->socket);
 	buf_fmt(out, feed, webconf->bin_dir, webconf->feed_socket);
 	err = put_upstreams(conf, out);
@@ -291,22 +319,48 @@ webconf_lighttpd(const struct webconf *webconf, struct buf *out)
 	return err;
 }
 
-void
-webconf_lighttpd_script(const struct webconf *webconf, struct buf *out)
+/* The prefixes of the routes of a kind, with what stands for each. */
+static void
+put_prefixes(const struct conf *conf, enum route_kind kind, const char *list,
+    struct buf *out)
+{
+	buf_fmt(out, "local %s = {\n", list);
+	for (size_t i = 0; i < conf->n_routes; i++)
+		if (conf->routes[i].kind == kind)
+			buf_fmt(out, "  [\"%s\"] = \"%s\",\n",
+			    conf->routes[i].prefix,
+			    conf->routes[i].primary->name);
+	buf_puts(out, "}\n");
+}
+
+static enum err
+print_script(const struct webconf *webconf, struct buf *out)
 {
 	const struct conf *conf = webconf->conf;
-	struct buf body = { 0 };
 
-	buf_puts(out, script_head);
+	buf_fmt(out, script_head, webconf->command);
 	for (size_t i = 0; i < conf->n_upstreams; i++)
 		if (webconf_uses(conf, &conf->upstreams[i]))
 			buf_fmt(out, "  [\"%s\"] = true,\n",
 			    conf->upstreams[i].name);
-	buf_puts(out, script_strip);
-	wire_put_registry_error("UNAVAILABLE",
-	    "no registry can serve this just now: try again", &body);
-	/* without the newline, which a Lua string cannot hold */
-	buf_add(out, body.data, body.len - 1);
-	buf_puts(out, script_tail);
-	buf_free(&body);
+	buf_puts(out, "}\n\n-- Prefixes, and their primaries.\n");
+	put_prefixes(conf, ROUTE_GIT, "primaries", out);
+	put_prefixes(conf, ROUTE_REGISTRY, "registries", out);
+	buf_fmt(out, script_rest, "nobody can serve this just now: try again");
+	return ERR_OK;
 }
+
+static const struct webconf_app apps[] = { { "socket", NULL }, { NULL, NULL } };
+static const char *const modes[] = { "authorizer", NULL };
+static const struct webconf_part parts[] = {
+	{ "main", "/etc/lighttpd/conf-available/70-reproute.conf", print_main },
+	{ "script", "/etc/reproute/lighttpd.lua", print_script },
+	{ NULL, NULL, NULL },
+};
+const struct webconf_server webconf_lighttpd = {
+	.name = "lighttpd",
+	.apps = apps,
+	.modes = modes,
+	.access_log = "/var/log/lighttpd/access.log",
+	.parts = parts,
+};

@@ -71,6 +71,7 @@ UNIT_TESTS = \
 	%D%/unit/token_test \
 	%D%/unit/view_test \
 	%D%/unit/wake_test \
+	%D%/unit/webconf_nginx_test \
 	%D%/unit/webconf_test \
 	%D%/unit/wire_test \
 	%D%/unit/work_test \

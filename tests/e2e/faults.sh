@@ -26,8 +26,12 @@ real() {
 real_is() { [ "$(real)" = "$1" ]; }
 real_like() { real | grep -Eq "$1"; }
 
-# a replica down
+# a replica down; until it is found out, the primary serves in its place
 stage_stop replica1 KILL
+for i in 1 2 3 4 5 6; do
+	is "$(front_status "$url/info/refs?service=git-upload-pack")" 200 \
+		"GET $i right after its death is served"
+done
 eventually 10 "a dead replica is found out" \
 	sh -c "$STAGE_BIN/reproute status | grep -q 'replica1.*down'"
 for i in 1 2 3 4 5 6; do
@@ -67,7 +71,22 @@ is "$(git ls-remote "$url" refs/heads/main | cut -f1)" \
 
 # the router killed: no decision; then back, with every mark seen anew
 stage_stop router KILL
-fails "no router: lighttpd refuses" git ls-remote "$url"
+case $STAGE_FRONT in
+nginx*)
+	ok "no router: reads go to the primary" git ls-remote "$url"
+	fails "and pushes nowhere" sh -c \
+		"cd work && git commit -q --allow-empty -m undecided && git push -q $url main"
+	like "$(cat output)" 'error: 503' "which git is told"
+	ok "(not made)" git -C work reset -q --hard HEAD~1
+	like "$(curl -s "$FRONT/v2/")" '^\{"errors":\[\{"code":"UNAVAILABLE"' \
+		"and registry clients by JSON"
+	;;
+*)
+	fails "no router: lighttpd refuses" git ls-remote "$url"
+	like "$(curl -s "$FRONT/v2/")" '^\{"errors":\[\{"code":"UNAVAILABLE"' \
+		"and says so to registry clients by JSON"
+	;;
+esac
 is "$(front_status -d "" "$FRONT/v2/team/x/blobs/uploads/")" 503 \
 	"and never crosses sides"
 ok "the router starts again" stage_router

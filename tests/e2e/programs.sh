@@ -77,6 +77,27 @@ like "$(cat out)" 'state_dir: .*install -d -o reproute -g reproute -m 2770' \
 	"check says how to make the state's"
 like "$(cat out)" 'run_dir: .*install -d -o reproute -g www-data -m 2750' \
 	"and that of the sockets, which the web server has to enter"
-exits 0 "webconf lighttpd" "$STAGE_BIN/reproute" webconf lighttpd
-exits 64 "webconf of another server" "$STAGE_BIN/reproute" webconf nonsense
+# webconf: what is printed, and what is asked for in vain
+webconf() { "$STAGE_BIN/reproute" webconf "$@"; }
+for part in 'lighttpd main' 'lighttpd script' 'nginx http' 'nginx server'; do
+	# shellcheck disable=SC2086 # two words
+	set -- $part
+	exits 0 "webconf $part" webconf "$1" --part "$2"
+	cp out "$1.$2"
+	exits 0 "and it is as it would be printed" \
+		webconf "$1" --part "$2" --check "$1.$2"
+done
+echo '# by hand' >> nginx.http
+exits 1 "an installed file that was changed" \
+	webconf nginx --part http --check nginx.http
+like "$(cat out)" '^-# by hand$' "is shown where it differs"
+exits 1 "another mode is another file" \
+	webconf nginx --part server --mode accel --check nginx.server
+exits 71 "webconf --check of no file" \
+	webconf nginx --part http --check nothing-there
+exits 64 "webconf of another server" webconf nonsense --part main
+exits 64 "webconf of no part" webconf nginx
+exits 64 "webconf of another part" webconf nginx --part script
+exits 64 "webconf of another mode" webconf nginx --part http --mode magic
+exits 64 "webconf of two files" webconf nginx --part http --check a b
 story_end

@@ -41,6 +41,7 @@ static struct conf conf = { .file = "reproute.conf",
 	.push = { "/token" } };
 
 static struct webconf webconf = { .conf = &conf,
+	.command = "reproute webconf lighttpd --part main",
 	.socket = "/run/fcgi.sock",
 	.feed_socket = "/run/feed.sock",
 	.script = "/etc/route.lua",
@@ -173,6 +174,10 @@ static const struct {
 	{ "and only where there are replicas", "Route deep says", false },
 	{ "no HTTP/2", "\"server.h2proto\" => \"disable\"", true },
 	{ "raw paths", "\"url-normalize\" => \"disable\"", true },
+	{ "its command",
+	    "# Printed by: reproute webconf lighttpd --part main\n", true },
+	{ "its own errors", "server.error-handler = \"/reproute/failed\"",
+	    true },
 	{ "streams", "server.stream-request-body = 2", true },
 };
 
@@ -181,7 +186,8 @@ test_lighttpd(void)
 {
 	struct buf out = { 0 };
 
-	if (!tap_ok(webconf_lighttpd(&webconf, &out) == ERR_OK, "printed"))
+	if (!tap_ok(webconf_lighttpd.parts[0].print(&webconf, &out) == ERR_OK,
+		"printed"))
 		return;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		tap_ok((strstr(out.data, lines[i].text) != NULL) ==
@@ -196,12 +202,17 @@ test_script(void)
 {
 	struct buf out = { 0 };
 
-	webconf_lighttpd_script(&webconf, &out);
+	(void)!webconf_lighttpd.parts[1].print(&webconf, &out);
 	tap_ok(strstr(out.data, "[\"slave-1\"] = true") != NULL,
 	    "the script knows each upstream");
 	tap_ok(strstr(out.data, "unused") == NULL, "but those of a route only");
-	tap_ok(strstr(out.data, "'{\"errors\":[{\"code\":\"UNAVAILABLE\"") !=
+	tap_ok(strstr(out.data, "registries = {\n  [\"/v2/\"] = \"old\",\n}") !=
 		NULL,
+	    "and whose errors are JSON");
+	tap_ok(strstr(out.data, "primaries = {\n  [\"/scm/\"] = \"master\",") !=
+		NULL,
+	    "and who serves what a replica did not");
+	tap_ok(strstr(out.data, "'{\"errors\":[{\"code\":\"'") != NULL,
 	    "it holds a registry's error");
 	buf_free(&out);
 }
@@ -213,24 +224,24 @@ test_variants(void)
 	struct buf out = { 0 };
 
 	webconf.conf_file = "/srv/reproute.conf";
-	tap_ok(webconf_lighttpd(&webconf, &out) == ERR_OK &&
+	tap_ok(webconf_lighttpd.parts[0].print(&webconf, &out) == ERR_OK &&
 		strstr(out.data,
 		    "\"REPROUTE_CONF\" => \"/srv/reproute.conf\"") != NULL,
 	    "the push endpoint is told another configuration");
 	buf_reset(&out);
 	conf.push.token_file = NULL;
-	tap_ok(webconf_lighttpd(&webconf, &out) == ERR_OK &&
+	tap_ok(webconf_lighttpd.parts[0].print(&webconf, &out) == ERR_OK &&
 		strstr(out.data, "reproute-push") == NULL &&
-		strstr(out.data, "\n$HTTP[\"url\"] !~") != NULL,
+		strstr(out.data, "else $HTTP[\"url\"] !~") != NULL,
 	    "without a token file there is no push endpoint");
 	buf_reset(&out);
 	routes[2].prefix = "/";
-	tap_ok(webconf_lighttpd(&webconf, &out) == ERR_OK &&
+	tap_ok(webconf_lighttpd.parts[0].print(&webconf, &out) == ERR_OK &&
 		strstr(out.data, "|/)\" {") != NULL,
 	    "the prefix / is everything");
 	routes[2].prefix = "/a.b/c+d/";
 	upstreams[0].url = "https://git.example";
-	tap_ok(webconf_lighttpd(&webconf, &out) == ERR_CONF &&
+	tap_ok(webconf_lighttpd.parts[0].print(&webconf, &out) == ERR_CONF &&
 		strstr(err_text(), "upstream master") != NULL &&
 		strstr(err_text(), "stunnel") != NULL,
 	    "an upstream with TLS is refused, with a way out");

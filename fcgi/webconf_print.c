@@ -1,0 +1,265 @@
+/* webconf_print.c: the webconf verb: prints a web server's part, or compares */
+/* SPDX-License-Identifier: ISC */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fcgi/admin.h"
+#include "fcgi/webconf.h"
+#include "sync/spawn.h"
+#include "sync/wake.h"
+
+#define DEFAULT_SCRIPT "/etc/reproute/lighttpd.lua"
+/* diff(1) takes no longer over two small files. */
+#define DIFF_MS 10000
+
+static const struct webconf_server *const servers[] = {
+	&webconf_lighttpd,
+	&webconf_nginx,
+};
+
+/* What the options and the operands chose. */
+struct choice {
+	const struct webconf_server *server;
+	const struct webconf_app *app;
+	const struct webconf_part *part; /* NULL: all, for --check */
+	const char *mode;
+	const char *file; /* --check's, or NULL */
+};
+
+static enum err
+choose_server(const char *name, struct choice *choice)
+{
+	for (size_t i = 0; i < sizeof(servers) / sizeof(servers[0]); i++)
+		if (strcmp(servers[i]->name, name) == 0) {
+			choice->server = servers[i];
+			return ERR_OK;
+		}
+	return err_set(ERR_USAGE, "which web server: lighttpd or nginx?");
+}
+
+static enum err
+choose_app(const char *said, struct choice *choice)
+{
+	const struct webconf_app *app = choice->server->apps;
+
+	while (
+	    said != NULL && app->name != NULL && strcmp(app->name, said) != 0)
+		app++;
+	choice->app = app;
+	return app->name != NULL
+	    ? ERR_OK
+	    : err_set(ERR_USAGE, "--app %s: %s does not know that", said,
+		  choice->server->name);
+}
+
+static enum err
+choose_mode(const char *said, struct choice *choice)
+{
+	const char *const *mode = choice->server->modes;
+
+	while (said != NULL && *mode != NULL && strcmp(*mode, said) != 0)
+		mode++;
+	choice->mode = *mode;
+	return *mode != NULL
+	    ? ERR_OK
+	    : err_set(ERR_USAGE, "--mode %s: %s does not know that", said,
+		  choice->server->name);
+}
+
+static enum err
+choose_part(const char *said, bool check, struct choice *choice)
+{
+	const struct webconf_part *part = choice->server->parts;
+
+	if (said == NULL && check && choice->file == NULL)
+		return ERR_OK;
+	if (said == NULL)
+		return err_set(ERR_USAGE,
+		    "which --part of %s's: %s (%s) or %s (%s)?",
+		    choice->server->name, part[0].name, part[0].file,
+		    part[1].name, part[1].file);
+	while (part->name != NULL && strcmp(part->name, said) != 0)
+		part++;
+	choice->part = part;
+	return part->name != NULL
+	    ? ERR_OK
+	    : err_set(ERR_USAGE, "--part %s: %s has none of that name", said,
+		  choice->server->name);
+}
+
+static enum err
+choose(const struct admin *admin, int argc, char **argv, struct choice *choice)
+{
+	enum err err;
+
+	if (argc != 2 && !(argc == 3 && admin->check))
+		return err_set(ERR_USAGE, "one web server's name is wanted");
+	choice->file = argc == 3 ? argv[2] : NULL;
+	if ((err = choose_server(argv[1], choice)) == ERR_OK &&
+	    (err = choose_app(admin->app, choice)) == ERR_OK &&
+	    (err = choose_mode(admin->mode, choice)) == ERR_OK)
+		err = choose_part(admin->part, admin->check, choice);
+	return err;
+}
+
+/* The words that would print the part again. */
+static char *
+command_of(const struct admin *admin, const struct choice *choice,
+    const struct webconf_part *part)
+{
+	const struct {
+		const char *option, *value;
+	} said[] = {
+		{ "app", admin->app },
+		{ "mode", admin->mode },
+		{ "socket", admin->socket },
+		{ "access-log", admin->access_log },
+		{ "lua-file", admin->lua_file },
+		{ "bin-dir", admin->bin_dir },
+		{ "sbin-dir", admin->sbin_dir },
+		{ "libexec-dir", admin->libexec_dir },
+	};
+	struct buf out = { 0 };
+
+	buf_fmt(&out, "reproute webconf %s --part %s", choice->server->name,
+	    part->name);
+	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++)
+		if (said[i].value != NULL)
+			buf_fmt(&out, " --%s %s", said[i].option,
+			    said[i].value);
+	return out.data;
+}
+
+static enum err
+print_part(const struct admin *admin, struct webconf *webconf,
+    const struct choice *choice, const struct webconf_part *part,
+    struct buf *out)
+{
+	char *command = command_of(admin, choice, part);
+	enum err err;
+
+	webconf->command = command;
+	err = part->print(webconf, out);
+	free(command);
+	return err;
+}
+
+/* Says by diff(1) what file has that text has not, and the other way round. */
+static enum err
+compare(const char *file, const struct buf *text, int *status)
+{
+	const char *const argv[] = { "diff", "-u", "--label", file, "--label",
+		"as it would be printed now", "--", file, "-", NULL };
+	const struct spawn diff = { .argv = argv,
+		.input = text->data,
+		.input_len = text->len,
+		.stall_ms = DIFF_MS };
+	struct buf out = { 0 };
+	enum err err;
+
+	if (access(file, R_OK) == -1)
+		return err_sys("%s", file);
+	err = spawn_run(&diff, &out);
+	if (err == ERR_OK) {
+		printf("%s: as it would be printed now\n", file);
+	} else if (err == ERR_PEER && out.len > 0) {
+		fwrite(out.data, 1, out.len, stdout);
+		*status = 1;
+		err = ERR_OK;
+	}
+	buf_free(&out);
+	return err;
+}
+
+/* The chosen part: to stdout, or compared; every part without a choice. */
+static enum err
+each_part(const struct admin *admin, struct webconf *webconf,
+    const struct choice *choice, int *status)
+{
+	const struct webconf_part *part = choice->server->parts;
+	enum err err = ERR_OK;
+
+	for (; part->name != NULL && err == ERR_OK; part++) {
+		struct buf out = { 0 };
+
+		if (choice->part != NULL && choice->part != part)
+			continue;
+		err = print_part(admin, webconf, choice, part, &out);
+		if (err == ERR_OK && admin->check)
+			err = compare(choice->file != NULL ? choice->file
+							   : part->file,
+			    &out, status);
+		else if (err == ERR_OK)
+			fwrite(out.data, 1, out.len, stdout);
+		buf_free(&out);
+	}
+	return err;
+}
+
+static char *
+below(const char *dir, const char *name)
+{
+	return mem_fmt("%s/%s", dir, name);
+}
+
+static const char *
+said_or(const char *said, const char *otherwise)
+{
+	return said != NULL ? said : otherwise;
+}
+
+/* Who starts the push endpoint has another working directory. */
+static enum err
+absolute_conf(const char *file, char **out)
+{
+	*out = NULL;
+	if (strcmp(file, CONF_DEFAULT_FILE) == 0)
+		return ERR_OK;
+	*out = realpath(file, NULL);
+	return *out != NULL ? ERR_OK : err_sys("%s", file);
+}
+
+static enum err
+run(const struct admin *admin, const struct choice *choice, int *status)
+{
+	const char *run_dir = admin->conf->run_dir;
+	char *conf_file = NULL, *socket = below(run_dir, "fcgi.sock");
+	char *push_socket = below(run_dir, "push.sock");
+	char *feed_socket = below(run_dir, FEED_SOCKET);
+	enum err err = absolute_conf(admin->conf->file, &conf_file);
+	struct webconf webconf = {
+		.conf = admin->conf,
+		.conf_file = conf_file,
+		.app = choice->app->name,
+		.mode = choice->mode,
+		.socket = said_or(admin->socket,
+		    said_or(choice->app->socket, socket)),
+		.push_socket = push_socket,
+		.feed_socket = feed_socket,
+		.script = said_or(admin->lua_file, DEFAULT_SCRIPT),
+		.access_log = said_or(admin->access_log,
+		    choice->server->access_log),
+		.bin_dir = said_or(admin->bin_dir, BINDIR),
+		.sbin_dir = said_or(admin->sbin_dir, SBINDIR),
+		.libexec_dir = said_or(admin->libexec_dir, LIBEXECDIR),
+	};
+
+	if (err == ERR_OK && (err = webconf_check(&webconf)) == ERR_OK)
+		err = each_part(admin, &webconf, choice, status);
+	free(conf_file);
+	free(socket);
+	free(push_socket);
+	free(feed_socket);
+	return err;
+}
+
+enum err
+admin_webconf(const struct admin *admin, int argc, char **argv, int *status)
+{
+	struct choice choice = { .part = NULL };
+	enum err err = choose(admin, argc, argv, &choice);
+
+	return err == ERR_OK ? run(admin, &choice, status) : err;
+}
