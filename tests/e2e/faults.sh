@@ -99,7 +99,7 @@ kill -HUP "$(cat "$STAGE/pid/router")" "$(cat "$STAGE/pid/syncd")"
 eventually 10 "a bad configuration is refused by the router" \
 	grep -q nonsense "$STAGE/log/router"
 eventually 10 "and by the daemon" grep -q nonsense "$STAGE/log/syncd"
-ok "the old one stays in force" real_like '^replica'
+eventually 10 "the old one stays in force" real_like "^replica"
 cp good "$REPROUTE_CONF"
 kill -HUP "$(cat "$STAGE/pid/router")" "$(cat "$STAGE/pid/syncd")"
 eventually 30 "a good one is taken up" real_like '^replica'
