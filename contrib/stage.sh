@@ -234,8 +234,9 @@ stage_router() {
 	stage_wait 10 test -S "$STAGE/run/fcgi.sock"
 }
 
-# stage_push_endpoint: as FastCGI, for a front without CGI.
+# stage_push_endpoint: as FastCGI, for a front without CGI; outlives the front.
 stage_push_endpoint() {
+	stage_alive push && return
 	stage_start push "$STAGE_BIN/reproute-push" \
 		--listen "$STAGE/run/push.sock"
 	stage_wait 10 test -S "$STAGE/run/push.sock"
