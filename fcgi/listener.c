@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -237,7 +238,11 @@ listener_open(const char *address, unsigned mode, struct listener **out)
 
 	listener->fd = -1;
 	listener->lock = -1;
-	if (address == NULL && listener_listens(STDIN_FILENO))
+	if (address != NULL && getauxval(AT_SECURE) != 0)
+		err = err_set(ERR_DENIED,
+		    "runs with the rights of another group: listens only at "
+		    "fd 0, as a web server or a socket unit starts it");
+	else if (address == NULL && listener_listens(STDIN_FILENO))
 		listener->fd = STDIN_FILENO;
 	else if (address == NULL)
 		err = err_set(ERR_USAGE,

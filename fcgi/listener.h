@@ -14,6 +14,8 @@ struct listener;
  * mode, "ADDR:PORT" TCP with a numeric address ("[::1]:9000" for IPv6),
  * ":PORT" 127.0.0.1.  A second instance on one address is ERR_BUSY and
  * steals nothing; ERR_USAGE: no address, or fd 0 does not listen.
+ * ERR_DENIED: an address where rights were gained (setgid): whoever started
+ * it would have files made, and sockets replaced, that are not his.
  */
 MUST_USE enum err listener_open(const char *address, unsigned mode,
     struct listener **out);

@@ -1,6 +1,7 @@
 # tests/local.mk: one test per module, the fuzzers' corpora, the layers
 check_LIBRARIES += %D%/libtap.a
 %C%_libtap_a_SOURCES = %D%/unit/cgi.c %D%/unit/cgi.h \
+	%D%/unit/gained.c %D%/unit/gained.h \
 	%D%/unit/githost.c %D%/unit/githost.h \
 	%D%/unit/server.c %D%/unit/server.h \
 	%D%/unit/store.c %D%/unit/store.h \

@@ -10,9 +10,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "conf/mem.h"
+#include "tests/unit/gained.h"
 #include "tests/unit/tap.h"
 
 static const struct {
@@ -164,11 +166,39 @@ test_inherited(void)
 	free(path);
 }
 
+/* Of a program installed setgid: no file is made for who starts it. */
+static void
+test_gained(void)
+{
+	char *program = gained_copy();
+	char *path = mem_fmt("%s/elsewhere", tap_dir());
+	char *lock = mem_fmt("%s.lock", path);
+	const char *const addresses_asked[] = { path, "127.0.0.1:1" };
+
+	for (size_t i = 0; program != NULL && i < 2; i++) {
+		char *command = mem_fmt("%s %s", program, addresses_asked[i]);
+		int status = system(command);
+
+		tap_int(WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+		    ERR_DENIED, "\"%s\" with the rights of another group",
+		    i == 0 ? "/path" : addresses_asked[i]);
+		free(command);
+	}
+	tap_ok(access(path, F_OK) == -1 && access(lock, F_OK) == -1,
+	    "nothing is made");
+	free(lock);
+	free(path);
+	free(program);
+}
+
 int
-main(void)
+main(int argc, char **argv)
 {
 	struct listener *listener = NULL;
 
+	/* run by test_gained() */
+	if (argc == 2)
+		return (int)listener_open(argv[1], 0660, &listener);
 	for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++)
 		tap_int(listener_open(addresses[i].address, 0660, &listener),
 		    addresses[i].err, "\"%.30s\"", addresses[i].address);
@@ -176,5 +206,6 @@ main(void)
 	test_foreign();
 	test_tcp();
 	test_inherited();
+	test_gained();
 	return tap_done();
 }
