@@ -8,11 +8,10 @@
 # which a trap on EXIT must call, ends every process that was started, by its
 # pid, and fails if one of them, or a child of theirs, is left behind.
 
+# front_start: the web server in front
 STAGE_FRONT=${STAGE_FRONT:-lighttpd}
-for front in lighttpd nginx; do
-	# shellcheck source=/dev/null
-	. "$(dirname "${BASH_SOURCE[0]}")/fronts/$front.sh"
-done
+# shellcheck source=/dev/null
+. "$(dirname "${BASH_SOURCE[0]}")/fronts/${STAGE_FRONT%%-*}.sh"
 
 stage_say() { printf '%s\n' "$*" >&2; }
 
@@ -252,27 +251,15 @@ stage_webconf() {
 	local server=$1 part=$2
 	shift 2
 	"$STAGE_BIN/reproute" webconf "$server" --part "$part" \
-		--bin-dir "$STAGE_BIN" --sbin-dir "$STAGE_BIN" \
-		--libexec-dir "$STAGE_BIN" "$@"
-}
-
-# stage_tls: a certificate for the front, in tls.
-stage_tls() {
-	mkdir -p "$STAGE/tls"
-	openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 \
-		-addext subjectAltName=IP:127.0.0.1 -keyout "$STAGE/tls/key.pem" \
-		-out "$STAGE/tls/crt.pem" 2>/dev/null
+		--bin-dir "$STAGE_BIN" --libexec-dir "$STAGE_BIN" "$@"
 }
 
 # stage_front: the web server in front, as $STAGE_FRONT says: lighttpd, nginx,
-# or nginx-accel (the router redirects in it); on FRONT_PORT, and with TLS on
-# FRONT_TLS_PORT where that is set (nginx).
+# or nginx-accel (the router redirects in it).
 stage_front() {
-	[ -z "${FRONT_TLS_PORT:-}" ] || stage_tls || return
 	mkdir -p "$STAGE/front"
-	"front_${STAGE_FRONT%%-*}_start"
+	front_start
 }
-stage_front_reload() { "front_${STAGE_FRONT%%-*}_reload"; }
 
 # stage_ports: one for each server, and the front's URL.
 stage_ports() {
