@@ -73,13 +73,12 @@ static const struct program_option drain_options[] = {
 };
 static const struct program_option webconf_options[] = {
 	{ "part", 0, "PART", "which file of it", NULL, &admin.part },
-	{ "app", 0, "APP", "how the router is run", NULL, &admin.app },
 	{ "mode", 0, "MODE", "how nginx asks it", NULL, &admin.mode },
 	{ "check", 0, NULL, "compare an installed file with it", &admin.check,
 	    NULL },
-	{ "socket", 0, "ADDRESS", "of reproute-fcgi (run_dir/fcgi.sock)", NULL,
+	{ "socket", 0, "PATH", "of reproute-fcgi (run_dir/fcgi.sock)", NULL,
 	    &admin.socket },
-	{ "access-log", 0, "FILE", "where routed requests are logged", NULL,
+	{ "access-log", 0, "FILE", "where nginx logs routed requests", NULL,
 	    &admin.access_log },
 	{ "lua-file", 0, "PATH",
 	    "where lighttpd's script is put "
@@ -87,12 +86,11 @@ static const struct program_option webconf_options[] = {
 	    NULL, &admin.lua_file },
 	{ "bin-dir", 0, "DIR", "where reproute is (" BINDIR ")", NULL,
 	    &admin.bin_dir },
-	{ "sbin-dir", 0, "DIR", "where reproute-fcgi is (" SBINDIR ")", NULL,
-	    &admin.sbin_dir },
 	{ "libexec-dir", 0, "DIR", "where reproute-push is (" LIBEXECDIR ")",
 	    NULL, &admin.libexec_dir },
 	OPTION_END,
 };
+
 static const struct verb {
 	const char *name;
 	admin_verb *run;

@@ -32,8 +32,7 @@ noinst_LIBRARIES += %D%/libdoors.a
 	%D%/writes.c %D%/writes.h
 %C%_libdoors_a_CPPFLAGS = $(AM_CPPFLAGS) $(PLACES)
 # where installed programs are, for what webconf prints
-PLACES = -DBINDIR='"$(bindir)"' -DSBINDIR='"$(sbindir)"' \
-	-DLIBEXECDIR='"$(libexecdir)"'
+PLACES = -DBINDIR='"$(bindir)"' -DLIBEXECDIR='"$(libexecdir)"'
 DOORS_LIBS = fcgi/libdoors.a $(TRUTH_LIBS)
 
 sbin_PROGRAMS += reproute-fcgi

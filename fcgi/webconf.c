@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sync/wire.h"
+
 /* What webconf_check() takes in a path. */
 #define PLAIN                                                                  \
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"                 \
@@ -47,11 +49,9 @@ webconf_uses(const struct conf *conf, const struct upstream *upstream)
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct route *route = &conf->routes[i];
 
-		if (route->primary == upstream || route->to == upstream)
+		if (route->primary == upstream ||
+		    conf_is_replica(route, upstream, NULL))
 			return true;
-		for (size_t j = 0; j < route->n_replicas; j++)
-			if (route->replicas[j] == upstream)
-				return true;
 	}
 	return false;
 }
@@ -92,39 +92,12 @@ webconf_pattern(const struct route *route, struct buf *out)
 	}
 }
 
-/* "127.0.0.1:9010", "[::1]:9010" */
-static bool
-is_address(const char *text)
-{
-	const char *colon = strrchr(text, ':');
-
-	return colon != NULL && colon > text &&
-	    strspn(text, "0123456789abcdef.:[]") == strlen(text) &&
-	    strspn(colon + 1, "0123456789") == strlen(colon + 1) &&
-	    colon[1] != '\0';
-}
-
-static bool
-is_path(const char *text)
-{
-	return text[0] == '/' && text[strspn(text, PLAIN)] == '\0';
-}
-
-/* A path, or one that begins with a variable of the server's. */
-static bool
-is_log(const char *text)
-{
-	const char *end;
-
-	if (strncmp(text, "${", 2) != 0)
-		return is_path(text);
-	end = text + 2 + strspn(text + 2, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
-	return *end == '}' && is_path(end + 1);
-}
-
 static enum err
-refuse(const char *path)
+check_path(const char *path)
 {
+	if (path == NULL ||
+	    (path[0] == '/' && path[strspn(path, PLAIN)] == '\0'))
+		return ERR_OK;
 	return err_set(ERR_CONF,
 	    "the path \"%s\" goes into the web server's file, and must start "
 	    "with / and be of letters, digits and /._-+@,= only",
@@ -134,22 +107,23 @@ refuse(const char *path)
 enum err
 webconf_check(const struct webconf *webconf)
 {
-	const char *const paths[] = { webconf->push_socket,
-		webconf->feed_socket, webconf->script, webconf->bin_dir,
-		webconf->sbin_dir, webconf->libexec_dir, webconf->conf_file };
+	const char *const paths[] = { webconf->socket, webconf->push_socket,
+		webconf->feed_socket, webconf->script, webconf->access_log,
+		webconf->bin_dir, webconf->libexec_dir, webconf->conf_file };
+	const struct conf *conf = webconf->conf;
+	enum err err = ERR_OK;
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
-		if (paths[i] != NULL && !is_path(paths[i]))
-			return refuse(paths[i]);
-	if (!is_path(webconf->socket) && !is_address(webconf->socket))
-		return refuse(webconf->socket);
-	for (size_t i = 0; i < webconf->conf->n_upstreams; i++) {
-		const char *file = webconf->conf->upstreams[i].ca_file;
+	for (size_t i = 0;
+	     i < sizeof(paths) / sizeof(paths[0]) && err == ERR_OK; i++)
+		err = check_path(paths[i]);
+	for (size_t i = 0; i < conf->n_upstreams && err == ERR_OK; i++)
+		err = check_path(conf->upstreams[i].ca_file);
+	return err;
+}
 
-		if (file != NULL && !is_path(file))
-			return refuse(file);
-	}
-	if (webconf->access_log != NULL && !is_log(webconf->access_log))
-		return refuse(webconf->access_log);
-	return ERR_OK;
+void
+webconf_registry_error(const char *code, const char *message, struct buf *out)
+{
+	wire_put_registry_error(code, message, out);
+	out->data[--out->len] = '\0';
 }

@@ -14,17 +14,15 @@
  */
 struct webconf {
 	const struct conf *conf;
-	const char *conf_file; /* NULL: the default one */
-	const char *command;   /* that prints this part, for its head */
-	const char *app;       /* how the router is run: of webconf_server */
-	const char *mode;      /* how it is asked: of webconf_server */
-	/* of reproute-fcgi: a path, or ADDR:PORT where the server wants TCP */
-	const char *socket;
+	const char *conf_file;	 /* NULL: the default one */
+	const char *command;	 /* that prints this part, for its head */
+	const char *mode;	 /* how it is asked: of webconf_server */
+	const char *socket;	 /* of reproute-fcgi */
 	const char *push_socket; /* of reproute-push, where there is no CGI */
 	const char *feed_socket; /* of reproute-syncd */
 	const char *script;	 /* where lighttpd's second file is put */
-	const char *access_log;	 /* where routed requests are logged */
-	const char *bin_dir, *sbin_dir, *libexec_dir;
+	const char *access_log;	 /* where nginx logs routed requests */
+	const char *bin_dir, *libexec_dir;
 };
 
 /* One file of a server's part; ERR_CONF where the server cannot do it. */
@@ -36,26 +34,17 @@ struct webconf_part {
 	webconf_print *print;
 };
 
-/* How the router is run, and where the web server then asks it. */
-struct webconf_app {
-	const char *name;   /* as --app takes it; NULL ends a list */
-	const char *socket; /* NULL: run_dir/fcgi.sock */
-};
-
-/* A web server; of apps and modes the first is taken where none is said. */
+/* A web server; the first mode is taken where none is said. */
 struct webconf_server {
 	const char *name;
-	const struct webconf_app *apps;
 	const char *const *modes; /* ended by NULL */
-	const char *access_log;
 	const struct webconf_part *parts;
 };
 extern const struct webconf_server webconf_lighttpd, webconf_nginx;
 
 /*
  * ERR_CONF for a path that a web server's file or its shell might read as
- * something else: all but letters, digits and /._-+@,= is refused; socket may
- * be ADDR:PORT, access_log may use a variable, as in ${APACHE_LOG_DIR}.
+ * something else: all but letters, digits and /._-+@,= is refused.
  */
 MUST_USE enum err webconf_check(const struct webconf *);
 
@@ -78,5 +67,9 @@ bool webconf_uses(const struct conf *, const struct upstream *);
  * (";x"), which some backends drop, in whatever place included.
  */
 void webconf_pattern(const struct route *, struct buf *out);
+
+/* A registry's error as JSON, on one line without its end; appended. */
+void webconf_registry_error(const char *code, const char *message,
+    struct buf *out);
 
 #endif

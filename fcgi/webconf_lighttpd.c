@@ -112,24 +112,19 @@ static const char script_rest[] =
     "\n"
     "-- An answer of our own, that git or a registry's client understands.\n"
     "local function refuse(status)\n"
-    "  local code, message = \"UNAVAILABLE\", \"%s\"\n"
-    "  if status == 413 then\n"
-    "    code, message = \"SIZE_INVALID\", \"the request is too large\"\n"
-    "  elseif status >= 500 then\n"
+    "  local answer = status == 413 and too_large\n"
+    "    or status >= 500 and unavailable or refused\n"
+    "  if status >= 500 then\n"
     "    r.resp_header[\"Retry-After\"] = \"5\"\n"
-    "  else\n"
-    "    code, message = \"UNSUPPORTED\", \"the request was refused\"\n"
     "  end\n"
     "  if below(registries) then\n"
     "    r.resp_header[\"Content-Type\"] = \"application/json\"\n"
     "    r.resp_header[\"Docker-Distribution-Api-Version\"] = "
     "\"registry/2.0\"\n"
-    "    r.resp_body.set({'{\"errors\":[{\"code\":\"' .. code .. "
-    "'\",\"message\":\"' ..\n"
-    "      message .. '\",\"detail\":null}]}'})\n"
+    "    r.resp_body.set({answer.json})\n"
     "  else\n"
     "    r.resp_header[\"Content-Type\"] = \"text/plain\"\n"
-    "    r.resp_body.set({message .. \"\\n\"})\n"
+    "    r.resp_body.set({answer.text .. \"\\n\"})\n"
     "  end\n"
     "  return status\n"
     "end\n"
@@ -163,7 +158,7 @@ static const char script_rest[] =
     "local outside = {}\n"
     "for name in pairs(r.req_header) do\n"
     "  local plain = name:lower():gsub(\"[^a-z0-9]\", \"-\")\n"
-    "  if strip[plain] or plain:find(\"^x%%-reproute%%-\") then\n"
+    "  if strip[plain] or plain:find(\"^x%-reproute%-\") then\n"
     "    outside[#outside + 1] = name\n"
     "  end\n"
     "end\n"
@@ -333,6 +328,28 @@ put_prefixes(const struct conf *conf, enum route_kind kind, const char *list,
 	buf_puts(out, "}\n");
 }
 
+/* What refuse() says: for registries, and for git. */
+static void
+put_errors(struct buf *out)
+{
+	static const struct {
+		const char *name, *code, *message;
+	} errors[] = {
+		{ "unavailable", "UNAVAILABLE",
+		    "nobody can serve this just now: try again" },
+		{ "too_large", "SIZE_INVALID", "the request is too large" },
+		{ "refused", "UNSUPPORTED", "the request was refused" },
+	};
+
+	buf_puts(out, "\n-- Errors of our own.\n");
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		buf_fmt(out, "local %s = { text = \"%s\",\n  json = '",
+		    errors[i].name, errors[i].message);
+		webconf_registry_error(errors[i].code, errors[i].message, out);
+		buf_puts(out, "' }\n");
+	}
+}
+
 static enum err
 print_script(const struct webconf *webconf, struct buf *out)
 {
@@ -346,11 +363,11 @@ print_script(const struct webconf *webconf, struct buf *out)
 	buf_puts(out, "}\n\n-- Prefixes, and their primaries.\n");
 	put_prefixes(conf, ROUTE_GIT, "primaries", out);
 	put_prefixes(conf, ROUTE_REGISTRY, "registries", out);
-	buf_fmt(out, script_rest, "nobody can serve this just now: try again");
+	put_errors(out);
+	buf_puts(out, script_rest);
 	return ERR_OK;
 }
 
-static const struct webconf_app apps[] = { { "socket", NULL }, { NULL, NULL } };
 static const char *const modes[] = { "authorizer", NULL };
 static const struct webconf_part parts[] = {
 	{ "main", "/etc/lighttpd/conf-available/70-reproute.conf", print_main },
@@ -359,8 +376,6 @@ static const struct webconf_part parts[] = {
 };
 const struct webconf_server webconf_lighttpd = {
 	.name = "lighttpd",
-	.apps = apps,
 	.modes = modes,
-	.access_log = "/var/log/lighttpd/access.log",
 	.parts = parts,
 };

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "fcgi/webconf_nginx.h"
-#include "sync/wire.h"
 
 /*
  * The way of a request (nginx 1.22.1): the location of a route asks the
@@ -51,8 +50,8 @@ put_ask(const struct webconf *webconf, const char *answer, struct buf *out)
 	    "\tfastcgi_connect_timeout 2s;\n"
 	    "\tfastcgi_read_timeout 12s;\n"
 	    "\tfastcgi_next_upstream off;\n"
-	    "\tfastcgi_pass %s%s;\n",
-	    webconf->socket[0] == '/' ? "unix:" : "", webconf->socket);
+	    "\tfastcgi_pass unix:%s;\n",
+	    webconf->socket);
 }
 
 static void
@@ -71,15 +70,6 @@ put_own(const struct webconf *webconf, struct buf *out)
 		    "\tfastcgi_pass unix:%s;\n"
 		    "}\n",
 		    params, webconf->push_socket);
-	buf_puts(out,
-	    "\n"
-	    "# The status page, for this host only.\n"
-	    "location = /reproute/status {\n"
-	    "\tallow 127.0.0.0/8;\n"
-	    "\tallow ::1;\n"
-	    "\tdeny all;\n");
-	put_ask(webconf, "status", out);
-	buf_puts(out, "}\n");
 	if (is_accel(webconf))
 		return;
 	buf_puts(out,
@@ -244,18 +234,14 @@ put_location(const struct webconf *webconf, const struct upstream *upstream,
 		    "\tproxy_ssl_trusted_certificate %s;\n",
 		    target.host,
 		    upstream->ca_file != NULL ? upstream->ca_file : CA_FILE);
-	buf_fmt(out, "\tproxy_pass %s://$reproute_to%s%s;\n}\n",
-	    target.tls ? "https" : "http", target.path, "$request_uri");
+	buf_fmt(out, "\tproxy_pass %s://$reproute_to%s$request_uri;\n}\n",
+	    target.tls ? "https" : "http", target.path);
 	return ERR_OK;
 }
 
 static void
 put_busy(const struct webconf *webconf, struct buf *out)
 {
-	struct buf body = { 0 };
-
-	wire_put_registry_error("UNAVAILABLE",
-	    "no registry can serve this just now: try again", &body);
 	buf_puts(out,
 	    "\n"
 	    "# Where nobody may serve: \"hold\", and writes without a "
@@ -278,8 +264,8 @@ put_busy(const struct webconf *webconf, struct buf *out)
 	    "\ttypes { }\n"
 	    "\tdefault_type application/json;\n"
 	    "\treturn 503 '");
-	/* without the newline */
-	buf_add(out, body.data, body.len - 1);
+	webconf_registry_error("UNAVAILABLE",
+	    "no registry can serve this just now: try again", out);
 	buf_puts(out,
 	    "';\n"
 	    "}\n"
@@ -297,7 +283,6 @@ put_busy(const struct webconf *webconf, struct buf *out)
 		    "\ttry_files /.reproute/no/such/file "
 		    "@.busy.$reproute_kind;\n"
 		    "}\n");
-	buf_free(&body);
 }
 
 static enum err
@@ -337,7 +322,6 @@ print_server(const struct webconf *webconf, struct buf *out)
 	return err;
 }
 
-static const struct webconf_app apps[] = { { "socket", NULL }, { NULL, NULL } };
 static const char *const modes[] = { "auth_request", "accel", NULL };
 static const struct webconf_part parts[] = {
 	{ "http", "/etc/nginx/conf.d/reproute.conf", webconf_nginx_http },
@@ -346,8 +330,6 @@ static const struct webconf_part parts[] = {
 };
 const struct webconf_server webconf_nginx = {
 	.name = "nginx",
-	.apps = apps,
 	.modes = modes,
-	.access_log = "/var/log/nginx/access.log",
 	.parts = parts,
 };

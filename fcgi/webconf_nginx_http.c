@@ -4,15 +4,6 @@
 
 #include "fcgi/webconf_nginx.h"
 
-static bool
-is_replica(const struct route *route, const struct upstream *upstream)
-{
-	for (size_t i = 0; i < route->n_replicas; i++)
-		if (route->replicas[i] == upstream)
-			return true;
-	return false;
-}
-
 struct webconf_nginx_part
 webconf_nginx_part(const struct conf *conf, const struct upstream *upstream)
 {
@@ -23,7 +14,8 @@ webconf_nginx_part(const struct conf *conf, const struct upstream *upstream)
 		bool other = route->primary == upstream ||
 		    route->to == upstream;
 
-		part.replica |= is_replica(route, upstream);
+		part.replica |= route->kind == ROUTE_GIT &&
+		    conf_is_replica(route, upstream, NULL);
 		part.other |= other;
 		part.registry |= other && route->kind == ROUTE_REGISTRY;
 	}

@@ -11,6 +11,7 @@
 #include "sync/wake.h"
 
 #define DEFAULT_SCRIPT "/etc/reproute/lighttpd.lua"
+#define DEFAULT_LOG "/var/log/nginx/access.log"
 /* diff(1) takes no longer over two small files. */
 #define DIFF_MS 10000
 
@@ -22,7 +23,6 @@ static const struct webconf_server *const servers[] = {
 /* What the options and the operands chose. */
 struct choice {
 	const struct webconf_server *server;
-	const struct webconf_app *app;
 	const struct webconf_part *part; /* NULL: all, for --check */
 	const char *mode;
 	const char *file; /* --check's, or NULL */
@@ -37,21 +37,6 @@ choose_server(const char *name, struct choice *choice)
 			return ERR_OK;
 		}
 	return err_set(ERR_USAGE, "which web server: lighttpd or nginx?");
-}
-
-static enum err
-choose_app(const char *said, struct choice *choice)
-{
-	const struct webconf_app *app = choice->server->apps;
-
-	while (
-	    said != NULL && app->name != NULL && strcmp(app->name, said) != 0)
-		app++;
-	choice->app = app;
-	return app->name != NULL
-	    ? ERR_OK
-	    : err_set(ERR_USAGE, "--app %s: %s does not know that", said,
-		  choice->server->name);
 }
 
 static enum err
@@ -98,7 +83,6 @@ choose(const struct admin *admin, int argc, char **argv, struct choice *choice)
 		return err_set(ERR_USAGE, "one web server's name is wanted");
 	choice->file = argc == 3 ? argv[2] : NULL;
 	if ((err = choose_server(argv[1], choice)) == ERR_OK &&
-	    (err = choose_app(admin->app, choice)) == ERR_OK &&
 	    (err = choose_mode(admin->mode, choice)) == ERR_OK)
 		err = choose_part(admin->part, admin->check, choice);
 	return err;
@@ -112,13 +96,11 @@ command_of(const struct admin *admin, const struct choice *choice,
 	const struct {
 		const char *option, *value;
 	} said[] = {
-		{ "app", admin->app },
 		{ "mode", admin->mode },
 		{ "socket", admin->socket },
 		{ "access-log", admin->access_log },
 		{ "lua-file", admin->lua_file },
 		{ "bin-dir", admin->bin_dir },
-		{ "sbin-dir", admin->sbin_dir },
 		{ "libexec-dir", admin->libexec_dir },
 	};
 	struct buf out = { 0 };
@@ -232,17 +214,13 @@ run(const struct admin *admin, const struct choice *choice, int *status)
 	struct webconf webconf = {
 		.conf = admin->conf,
 		.conf_file = conf_file,
-		.app = choice->app->name,
 		.mode = choice->mode,
-		.socket = said_or(admin->socket,
-		    said_or(choice->app->socket, socket)),
+		.socket = said_or(admin->socket, socket),
 		.push_socket = push_socket,
 		.feed_socket = feed_socket,
 		.script = said_or(admin->lua_file, DEFAULT_SCRIPT),
-		.access_log = said_or(admin->access_log,
-		    choice->server->access_log),
+		.access_log = said_or(admin->access_log, DEFAULT_LOG),
 		.bin_dir = said_or(admin->bin_dir, BINDIR),
-		.sbin_dir = said_or(admin->sbin_dir, SBINDIR),
 		.libexec_dir = said_or(admin->libexec_dir, LIBEXECDIR),
 	};
 

@@ -212,7 +212,8 @@ test_script(void)
 	tap_ok(strstr(out.data, "primaries = {\n  [\"/scm/\"] = \"master\",") !=
 		NULL,
 	    "and who serves what a replica did not");
-	tap_ok(strstr(out.data, "'{\"errors\":[{\"code\":\"'") != NULL,
+	tap_ok(strstr(out.data, "'{\"errors\":[{\"code\":\"UNAVAILABLE\"") !=
+		NULL,
 	    "it holds a registry's error");
 	buf_free(&out);
 }
