@@ -270,6 +270,13 @@ stage_ports() {
 	FRONT=http://127.0.0.1:$FRONT_PORT
 }
 
+# stage_routed LINES: the front's access log behind so many lines, each as
+#   HOST "METHOD TARGET PROTOCOL" STATUS upstream=NAME reason=WORD
+stage_routed() {
+	tail -n "+$(($1 + 1))" "$STAGE/log/access" | sed -E \
+		's/^([^ ]+) - [^ ]+ \[[^]]*\] ("([^"\\]|\\.)*") ([0-9]+) [0-9-]+ "([^"\\]|\\.)*" "([^"\\]|\\.)*" /\1 \2 \4 /'
+}
+
 # stage_all: everything, in the order in which it is needed.
 stage_all() {
 	stage_ports

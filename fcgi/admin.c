@@ -78,7 +78,7 @@ static const struct program_option webconf_options[] = {
 	    NULL },
 	{ "socket", 0, "PATH", "of reproute-fcgi (run_dir/fcgi.sock)", NULL,
 	    &admin.socket },
-	{ "access-log", 0, "FILE", "where nginx logs routed requests", NULL,
+	{ "access-log", 0, "FILE", "where routed requests are logged", NULL,
 	    &admin.access_log },
 	{ "lua-file", 0, "PATH",
 	    "where lighttpd's script is put "
@@ -88,6 +88,11 @@ static const struct program_option webconf_options[] = {
 	    &admin.bin_dir },
 	{ "libexec-dir", 0, "DIR", "where reproute-push is (" LIBEXECDIR ")",
 	    NULL, &admin.libexec_dir },
+	OPTION_END,
+};
+static const struct program_option feed_options[] = {
+	{ "log", 0, "FILE", "where the rest of each line is appended", NULL,
+	    &admin.log },
 	OPTION_END,
 };
 
@@ -120,8 +125,8 @@ static const struct verb {
 	    "send no more reads to a replica", drain_options, false },
 	{ "webconf", admin_webconf, "lighttpd|nginx --part PART",
 	    "print a web server's part", webconf_options, false },
-	{ "feed", admin_feed, "SOCKET",
-	    "carry a piped log's lines to the daemon", NULL, true },
+	{ "feed", admin_feed, "[--log FILE] SOCKET",
+	    "carry a piped log's lines to the daemon", feed_options, true },
 };
 #define N_VERBS (sizeof(verbs) / sizeof(verbs[0]))
 

@@ -23,6 +23,7 @@ struct admin {
 	bool check;
 	const char *part, *mode, *socket, *access_log, *lua_file, *bin_dir,
 	    *libexec_dir;
+	const char *log; /* feed: the site's access log */
 };
 
 /*

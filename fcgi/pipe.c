@@ -1,19 +1,25 @@
-/* pipe.c: the feed verb: a piped log's lines as datagrams to the daemon */
+/* pipe.c: the feed verb: a piped log's lines to the daemon and to a file */
 /* SPDX-License-Identifier: ISC */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "conf/log.h"
+#include "conf/mem.h"
 #include "fcgi/admin.h"
 #include "sync/feed.h"
 
 /* The web server waits while nobody reads its pipe: so read a lot at once. */
 #define READ_SIZE 65536
+/* Of a line, the rest for the log included: what web servers take of a head. */
+#define MAX_LINE 65536
 /* One line on stderr for so many lost ones. */
 #define LOST_STEP 65536
 
@@ -21,9 +27,35 @@ struct pipe {
 	struct sockaddr_un to;
 	int fd;
 	uint64_t lost;
-	char line[MAX_FEED_LINE];
+	const char *log; /* or NULL */
+	int log_fd;	 /* -1: not open */
+	uint64_t log_lost;
+	struct buf rest; /* lines for the log, of one read */
+	char line[MAX_LINE];
 	size_t len; /* of line; what does not fit is dropped */
 };
+
+static void
+count_lost(uint64_t *lost, const char *where)
+{
+	if ((*lost)++ % LOST_STEP == 0)
+		log_msg(LOG_WARNING, "%s: %s; lines lost so far: %ju", where,
+		    strerror(errno), (uintmax_t)*lost);
+}
+
+/* Not for the daemon: of most reads it wants to know nothing. */
+static bool
+is_dull(const char *text, size_t len)
+{
+	struct feed_line line;
+	char copy[MAX_FEED_LINE + 1];
+
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	/* of what is no line at all, the daemon says so in its log */
+	return feed_parse(copy, &line) == ERR_OK && line.token[0] == '\0' &&
+	    feed_tells(&line) == FEED_WELL;
+}
 
 /*
  * Unconnected, so that a reader that comes back under the same path is found
@@ -31,18 +63,29 @@ struct pipe {
  * stopped or absent: the line is lost, and the web server never waits.
  */
 static void
-send_line(struct pipe *pipe)
+send_part(struct pipe *pipe, size_t len)
 {
-	size_t len = pipe->len;
-
-	pipe->len = 0;
-	if (len == 0 ||
+	if (len > MAX_FEED_LINE)
+		len = MAX_FEED_LINE;
+	if (len > 0 && !is_dull(pipe->line, len) &&
 	    sendto(pipe->fd, pipe->line, len, MSG_DONTWAIT | MSG_NOSIGNAL,
-		(struct sockaddr *)&pipe->to, sizeof(pipe->to)) != -1)
-		return;
-	if (pipe->lost++ % LOST_STEP == 0)
-		log_msg(LOG_WARNING, "%s: %s; lines lost so far: %ju",
-		    pipe->to.sun_path, strerror(errno), (uintmax_t)pipe->lost);
+		(struct sockaddr *)&pipe->to, sizeof(pipe->to)) == -1)
+		count_lost(&pipe->lost, pipe->to.sun_path);
+}
+
+/* "FEED-PART", or "FEED-PART<TAB>REST" */
+static void
+take_line(struct pipe *pipe)
+{
+	const char *tab = memchr(pipe->line, '\t', pipe->len);
+	size_t part = tab != NULL ? (size_t)(tab - pipe->line) : pipe->len;
+
+	send_part(pipe, part);
+	if (pipe->log != NULL && part + 1 < pipe->len) {
+		buf_add(&pipe->rest, tab + 1, pipe->len - part - 1);
+		buf_puts(&pipe->rest, "\n");
+	}
+	pipe->len = 0;
 }
 
 static void
@@ -58,10 +101,60 @@ take_bytes(struct pipe *pipe, const char *bytes, size_t len)
 		pipe->len += part < room ? part : room;
 		if (end == NULL)
 			return;
-		send_line(pipe);
+		take_line(pipe);
 		bytes = end + 1;
 		len -= part + 1;
 	}
+}
+
+/* Has the log been rotated away since it was opened? */
+static bool
+is_moved(const struct pipe *pipe)
+{
+	struct stat named, opened;
+
+	return stat(pipe->log, &named) == -1 ||
+	    fstat(pipe->log_fd, &opened) == -1 ||
+	    named.st_dev != opened.st_dev || named.st_ino != opened.st_ino;
+}
+
+static bool
+open_log(struct pipe *pipe)
+{
+	if (pipe->log_fd != -1 && is_moved(pipe)) {
+		close(pipe->log_fd);
+		pipe->log_fd = -1;
+	}
+	/* never to wait for a reader, should it be a FIFO */
+	if (pipe->log_fd == -1)
+		pipe->log_fd = open(pipe->log,
+		    O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY |
+			O_NONBLOCK,
+		    0640);
+	return pipe->log_fd != -1;
+}
+
+/* In one write, so that lines stay whole where others append, too. */
+static void
+write_log(struct pipe *pipe)
+{
+	const char *at = pipe->rest.data;
+	size_t left = pipe->rest.len;
+
+	while (left > 0) {
+		ssize_t done = open_log(pipe) ? write(pipe->log_fd, at, left)
+					      : -1;
+
+		if (done == -1 && errno == EINTR)
+			continue;
+		if (done == -1) {
+			count_lost(&pipe->log_lost, pipe->log);
+			break;
+		}
+		at += done;
+		left -= (size_t)done;
+	}
+	buf_reset(&pipe->rest);
 }
 
 static enum err
@@ -71,22 +164,26 @@ copy_lines(struct pipe *pipe)
 	ssize_t len;
 
 	while ((len = read(STDIN_FILENO, bytes, sizeof(bytes))) != 0) {
-		if (len > 0)
+		if (len > 0) {
 			take_bytes(pipe, bytes, (size_t)len);
-		else if (errno != EINTR)
+			write_log(pipe);
+		} else if (errno != EINTR) {
 			return err_sys("standard input");
+		}
 	}
-	send_line(pipe);
+	take_line(pipe);
+	write_log(pipe);
 	return ERR_OK;
 }
 
 enum err
 admin_feed(const struct admin *admin, int argc, char **argv, int *status)
 {
-	struct pipe pipe = { .to.sun_family = AF_UNIX };
+	struct pipe pipe = { .to.sun_family = AF_UNIX,
+		.log = admin->log,
+		.log_fd = -1 };
 	enum err err;
 
-	(void)admin;
 	(void)status;
 	if (argc != 2)
 		return err_set(ERR_USAGE, "which socket?");
@@ -103,5 +200,8 @@ admin_feed(const struct admin *admin, int argc, char **argv, int *status)
 		return err_sys("socket");
 	err = copy_lines(&pipe);
 	close(pipe.fd);
+	if (pipe.log_fd != -1)
+		close(pipe.log_fd);
+	buf_free(&pipe.rest);
 	return err;
 }

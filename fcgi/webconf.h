@@ -21,7 +21,7 @@ struct webconf {
 	const char *push_socket; /* of reproute-push, where there is no CGI */
 	const char *feed_socket; /* of reproute-syncd */
 	const char *script;	 /* where lighttpd's second file is put */
-	const char *access_log;	 /* where nginx logs routed requests */
+	const char *access_log;	 /* where routed requests are logged */
 	const char *bin_dir, *libexec_dir;
 };
 
@@ -37,6 +37,7 @@ struct webconf_part {
 /* A web server; the first mode is taken where none is said. */
 struct webconf_server {
 	const char *name;
+	const char *access_log;	  /* where the site has it on Debian */
 	const char *const *modes; /* ended by NULL */
 	const struct webconf_part *parts;
 };

@@ -44,9 +44,7 @@ static const char failed[] =
     "\n"
     "# Where lighttpd goes with its own errors; nothing for anybody outside.\n"
     "$HTTP[\"url\"] == \"/reproute/failed\" {\n"
-    "  magnet.attract-raw-url-to = (\"%s\")\n"
-    "}\n"
-    "else ";
+    "  magnet.attract-raw-url-to = (\"%s\")\n";
 
 static const char settings[] =
     "\n"
@@ -78,15 +76,19 @@ static const char authorizer[] =
 
 static const char feed[] =
     "\n"
-    "  # What the router gave a token (writes) is reported when it is over:\n"
-    "  # that ends fences early.  These requests are not in the site's own\n"
-    "  # access log, since a request has one log.  lighttpd's user must be\n"
-    "  # able to write to this socket.\n"
-    "  $REQUEST_HEADER[\"X-Reproute-Token\"] != \"\" {\n"
-    "    accesslog.filename = \"|exec %s/reproute feed %s\"\n"
-    "    accesslog.format = \"reproute-feed %%{X-Reproute-Token}i %%s %%D "
-    "%%{REPROUTE_UPSTREAM}e done=%%X addr=%%h\"\n"
-    "  }\n";
+    "  # What becomes of a write is told to the daemon, which ends its fence\n"
+    "  # early; and of a read that a replica failed, which takes it out.  As a\n"
+    "  # request has one log here, the program sends what stands before the\n"
+    "  # tab, where it tells something, and appends the rest to the site's\n"
+    "  # log.  lighttpd's user must be able to write to both.\n";
+
+static const char log_lines[] =
+    "  accesslog.filename = \"|exec %s/reproute feed --log %s %s\"\n"
+    "  accesslog.format = \"reproute-feed %%{X-Reproute-Token}i %%s %%D "
+    "%%{REPROUTE_CHOSEN}e done=%%X addr=%%h served=%%{REPROUTE_UPSTREAM}e\t"
+    "%%h - %%u %%t \\\"%%r\\\" %%s %%b \\\"%%{Referer}i\\\" "
+    "\\\"%%{User-Agent}i\\\" "
+    "upstream=%%{REPROUTE_UPSTREAM}e reason=%%{REPROUTE_REASON}e\"\n";
 
 static const char script_head[] =
     "-- Makes the router's answer the header that chooses the upstream.  It\n"
@@ -179,6 +181,9 @@ static const char script_rest[] =
     "  r.req_env[\"REPROUTE_UPSTREAM\"] = upstream\n"
     "  r.req_env[\"REPROUTE_REASON\"] = \"down\"\n"
     "end\n"
+    "-- what the daemon is told: who was to serve it\n"
+    "r.req_env[\"REPROUTE_CHOSEN\"] = r.req_env[\"REPROUTE_FAILED\"] or "
+    "upstream\n"
     "if upstreams[upstream] then\n"
     "  r.req_header[\"X-Reproute-Upstream\"] = upstream\n"
     "  -- for hooks at the upstream, and for the log that ends fences\n"
@@ -208,6 +213,13 @@ put_condition(struct buf *out, const struct conf *conf)
 	    "(\"/scm;x/\"); and what\n"
 	    "  # is no UTF-8, of which the router answers 404 to what it "
 	    "does not know.\n");
+}
+
+static void
+put_log(const struct webconf *webconf, struct buf *out)
+{
+	buf_fmt(out, log_lines, webconf->bin_dir, webconf->access_log,
+	    webconf->feed_socket);
 }
 
 static void
@@ -301,6 +313,8 @@ print_main(const struct webconf *webconf, struct buf *out)
 
 	buf_fmt(out, head, webconf->command);
 	buf_fmt(out, failed, webconf->script);
+	put_log(webconf, out);
+	buf_puts(out, "}\nelse ");
 	if (conf->push.token_file != NULL)
 		put_push(webconf, out);
 	put_condition(out, conf);
@@ -308,7 +322,8 @@ print_main(const struct webconf *webconf, struct buf *out)
 	buf_puts(out, settings);
 	buf_fmt(out, attract, webconf->script);
 	buf_fmt(out, authorizer, webconf->socket);
-	buf_fmt(out, feed, webconf->bin_dir, webconf->feed_socket);
+	buf_puts(out, feed);
+	put_log(webconf, out);
 	err = put_upstreams(conf, out);
 	buf_puts(out, "}\n");
 	return err;
@@ -376,6 +391,7 @@ static const struct webconf_part parts[] = {
 };
 const struct webconf_server webconf_lighttpd = {
 	.name = "lighttpd",
+	.access_log = "/var/log/lighttpd/access.log",
 	.modes = modes,
 	.parts = parts,
 };

@@ -330,6 +330,7 @@ static const struct webconf_part parts[] = {
 };
 const struct webconf_server webconf_nginx = {
 	.name = "nginx",
+	.access_log = "/var/log/nginx/access.log",
 	.modes = modes,
 	.parts = parts,
 };

@@ -11,7 +11,6 @@
 #include "sync/wake.h"
 
 #define DEFAULT_SCRIPT "/etc/reproute/lighttpd.lua"
-#define DEFAULT_LOG "/var/log/nginx/access.log"
 /* diff(1) takes no longer over two small files. */
 #define DIFF_MS 10000
 
@@ -219,7 +218,8 @@ run(const struct admin *admin, const struct choice *choice, int *status)
 		.push_socket = push_socket,
 		.feed_socket = feed_socket,
 		.script = said_or(admin->lua_file, DEFAULT_SCRIPT),
-		.access_log = said_or(admin->access_log, DEFAULT_LOG),
+		.access_log = said_or(admin->access_log,
+		    choice->server->access_log),
 		.bin_dir = said_or(admin->bin_dir, BINDIR),
 		.libexec_dir = said_or(admin->libexec_dir, LIBEXECDIR),
 	};

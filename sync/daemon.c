@@ -32,6 +32,7 @@ struct daemon {
 	struct lanes *lanes;
 	/* by index of the route: no primary's silence holds up another's */
 	struct look *looks[MAX_ROUTES];
+	struct health *health;
 	struct inbox inbox;
 	int kick_fd;
 	int64_t refilled_ms, kept_ms; /* clock_boot_ms() of the last time */
@@ -251,13 +252,14 @@ start_threads(struct daemon *daemon)
 	for (size_t i = 0; i < daemon->conf->n_routes; i++)
 		if (daemon->conf->routes[i].kind == ROUTE_GIT)
 			daemon->looks[i] = look_new();
+	daemon->health = health_new(daemon->conf, daemon->table);
 	daemon->inbox = (struct inbox){ daemon->conf, daemon->table,
-		daemon->lanes, daemon->looks, kick, daemon };
+		daemon->lanes, daemon->looks, daemon->health, kick, daemon };
 	err = inbox_start(&daemon->inbox);
 	if (err == ERR_OK)
 		err = start_lookers(daemon);
 	if (err == ERR_OK)
-		err = health_start(daemon->conf, daemon->table);
+		err = health_start(daemon->health);
 	if (err == ERR_OK)
 		err = imports_start(daemon->conf, daemon->table);
 	if (err == ERR_OK)

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "sync/feed.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "sync/fence.h"
@@ -51,8 +52,10 @@ is_dash(const struct field *field)
 static bool
 take_token(const struct field *field, struct feed_line *line)
 {
-	return copy_field(field, line->token, sizeof(line->token)) &&
-	    token_legal(line->token);
+	line->token[0] = '\0';
+	return is_dash(field) ||
+	    (copy_field(field, line->token, sizeof(line->token)) &&
+		token_legal(line->token));
 }
 
 /* Three digits, or "-" where the web server has none: 0. */
@@ -94,29 +97,70 @@ take_upstream(const struct field *field, struct feed_line *line)
 		name_word(line->upstream));
 }
 
-/* Of the fields behind the fixed ones; without done= nothing is proved. */
 static bool
-take_mark(const char *at, const char *end, struct feed_line *line)
+take_mark(const struct field *field, struct feed_line *line)
 {
 	static const char *const marks[] = { "", "OK", "+", "-", "X" };
-	static const char key[] = "done=";
-	const size_t key_len = sizeof(key) - 1;
+
+	if (!copy_field(field, line->done, sizeof(line->done)))
+		return false;
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+		if (strcmp(line->done, marks[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Only people read it. */
+static bool
+take_addr(const struct field *field, struct feed_line *line)
+{
+	snprintf(line->addr, sizeof(line->addr), "%.*s",
+	    field->len < sizeof(line->addr) ? (int)field->len
+					    : (int)sizeof(line->addr) - 1,
+	    field->text);
+	return true;
+}
+
+/* What is no name is unknown: it must not cost a push its line. */
+static bool
+take_served(const struct field *field, struct feed_line *line)
+{
+	if (is_dash(field) ||
+	    !copy_field(field, line->served, sizeof(line->served)) ||
+	    !name_word(line->served))
+		line->served[0] = '\0';
+	return true;
+}
+
+/* The fields behind the fixed ones, in any order; of each the first counts. */
+static bool
+take_named(const char *at, const char *end, struct feed_line *line)
+{
+	static const struct {
+		const char *key;
+		bool (*take)(const struct field *, struct feed_line *);
+	} named[] = {
+		{ "done=", take_mark },
+		{ "addr=", take_addr },
+		{ "served=", take_served },
+	};
+	bool seen[sizeof(named) / sizeof(named[0])] = { false };
 	struct field field;
 
-	line->done[0] = '\0';
-	while (next_field(&at, end, &field)) {
-		if (field.len < key_len ||
-		    memcmp(field.text, key, key_len) != 0)
-			continue;
-		field.text += key_len;
-		field.len -= key_len;
-		if (!copy_field(&field, line->done, sizeof(line->done)))
-			return false;
-		for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
-			if (strcmp(line->done, marks[i]) == 0)
-				return true;
-		return false;
-	}
+	while (next_field(&at, end, &field))
+		for (size_t i = 0; i < sizeof(seen); i++) {
+			size_t len = strlen(named[i].key);
+
+			if (seen[i] || field.len < len ||
+			    memcmp(field.text, named[i].key, len) != 0)
+				continue;
+			seen[i] = true;
+			field.text += len;
+			field.len -= len;
+			if (!named[i].take(&field, line))
+				return false;
+			break;
+		}
 	return true;
 }
 
@@ -138,7 +182,7 @@ parse_at(const char *at, struct feed_line *out)
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 		if (!next_field(&at, end, &field) || !fields[i](&field, &line))
 			return false;
-	if (!take_mark(at, end, &line))
+	if (!take_named(at, end, &line))
 		return false;
 	*out = line;
 	return true;
@@ -158,7 +202,8 @@ feed_parse(const char *text, struct feed_line *out)
 	}
 	return err_set(ERR_INPUT,
 	    "no line of the form \"" FEED_WORD " TOKEN "
-	    "STATUS MICROSECONDS UPSTREAM done=MARK addr=WHO\"");
+	    "STATUS MICROSECONDS UPSTREAM done=MARK addr=WHO "
+	    "served=NAME\"");
 }
 
 static bool
@@ -195,6 +240,24 @@ feed_judge(const struct feed_line *line)
 	}
 	return marks != NULL && is_one_of(line->done, marks) ? FEED_SETTLED
 							     : FEED_UNSETTLED;
+}
+
+enum feed_news
+feed_tells(const struct feed_line *line)
+{
+	if (line->token[0] != '\0' || line->upstream[0] == '\0')
+		return FEED_WELL;
+	if (line->status == 502 || line->status == 503 ||
+	    (line->served[0] != '\0' &&
+		strcmp(line->served, line->upstream) != 0))
+		return FEED_FAILED;
+	if (line->status == 504)
+		return FEED_LATE;
+	/* a client that went away, or a Connection: close, looks the same */
+	if (line->status / 100 == 2 &&
+	    (strcmp(line->done, "-") == 0 || strcmp(line->done, "X") == 0))
+		return FEED_CUT;
+	return FEED_WELL;
 }
 
 struct application {
@@ -246,8 +309,11 @@ feed_apply(struct table *table, const struct conf *conf,
     const struct feed_line *line, const struct route **route, char *name)
 {
 	struct application application = { .conf = conf, .line = line };
-	enum err err = table_write(table, apply, &application);
+	enum err err;
 
+	if (line->token[0] == '\0')
+		return ERR_ABSENT;
+	err = table_write(table, apply, &application);
 	if (err == ERR_OK) {
 		*route = application.route;
 		strcpy(name, application.token.name);

@@ -14,14 +14,17 @@
 #define MAX_FEED_LINE 4096
 
 /*
- * "reproute-feed TOKEN STATUS MICROSECONDS UPSTREAM done=MARK addr=WHO",
- * with whatever a syslog put before it.
+ * "reproute-feed TOKEN STATUS MICROSECONDS UPSTREAM done=MARK addr=WHO
+ * served=NAME", with whatever a syslog put before it.  Fields behind UPSTREAM
+ * may be absent.
  */
 struct feed_line {
-	char token[TOKEN_SIZE];
+	char token[TOKEN_SIZE];	  /* "": the request had none, as reads */
 	unsigned status;	  /* 0: the web server has none ("-") */
-	char upstream[WORD_SIZE]; /* or "" */
+	char upstream[WORD_SIZE]; /* that the router chose, or "" */
 	char done[8];		  /* "OK", "+", "-", "X", or "" */
+	char addr[64];		  /* cut; unescaped; or "" */
+	char served[WORD_SIZE];	  /* whose answer the client got; "": unknown */
 };
 
 enum feed_verdict {
@@ -29,14 +32,24 @@ enum feed_verdict {
 	FEED_UNSETTLED, /* R3: proves nothing */
 };
 
+/* What a read tells of the upstream that was to serve it. */
+enum feed_news {
+	FEED_WELL,   /* nothing */
+	FEED_CUT,    /* it may have died, or the client: a 2xx that broke off */
+	FEED_LATE,   /* 504: it, or this one request, takes too long */
+	FEED_FAILED, /* it did not serve: 502, 503, or another one did */
+};
+
 /* ERR_INPUT where there is no such line in text. */
 MUST_USE enum err feed_parse(const char *text, struct feed_line *out);
 enum feed_verdict feed_judge(const struct feed_line *);
+/* Of a line with a token, which is no read, always FEED_WELL. */
+enum feed_news feed_tells(const struct feed_line *);
 
 /*
  * Applies one line: ends or breaks a fence, raises the generation, settles
  * a placement.  route and name (of NAME_SIZE) become what it was about.
- * ERR_ABSENT: the token is unknown, or its route is no more.
+ * ERR_ABSENT: there is no token, it is unknown, or its route is no more.
  */
 MUST_USE enum err feed_apply(struct table *, const struct conf *,
     const struct feed_line *, const struct route **route, char *name);

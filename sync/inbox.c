@@ -93,6 +93,9 @@ drain_feed(void *arg)
 		if (feed_parse(text, &line) != ERR_OK)
 			log_gated(&no_line, LOG_WARNING, "feed: %s: \"%s\"",
 			    err_text(), log_escape(shown, sizeof(shown), text));
+		else if (line.token[0] == '\0')
+			/* a read: no line of a write waits behind it */
+			health_tell(post->inbox->health, &line);
 		else if (!ring_put(&post->ring, &line))
 			log_gated(&no_room, LOG_WARNING,
 			    "feed: lines are "

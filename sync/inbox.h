@@ -4,6 +4,7 @@
 #define SYNC_INBOX_H
 
 #include "conf/conf.h"
+#include "sync/health.h"
 #include "sync/lanes.h"
 #include "sync/look.h"
 #include "sync/table.h"
@@ -19,6 +20,7 @@ struct inbox {
 	struct table *table;
 	struct lanes *lanes;
 	struct look *const *looks; /* by index of a git route */
+	struct health *health;	   /* told of reads; they write nothing here */
 	/* called when a datagram says no more than that something changed */
 	void (*kick)(void *arg);
 	void *kick_arg;

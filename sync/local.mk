@@ -2,9 +2,11 @@
 noinst_LIBRARIES += %D%/libtruth.a
 %C%_libtruth_a_SOURCES = \
 	%D%/advert.c %D%/advert.h \
+	%D%/alive.c %D%/alive.h \
 	%D%/catalogue.c %D%/catalogue.h \
 	%D%/converge.c %D%/converge.h \
 	%D%/daemon.c %D%/daemon.h \
+	%D%/damp.c %D%/damp.h \
 	%D%/feed.c %D%/feed.h \
 	%D%/fence.c %D%/fence.h \
 	%D%/fetch.c %D%/fetch.h \

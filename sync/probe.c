@@ -16,9 +16,6 @@
 #define MAX_ENDPOINT_BODY (64UL << 10)
 /* A registry may list all tags, whatever was asked for. */
 #define MAX_TAGS_BODY (16UL << 20)
-/* Enough of an answer to know that somebody is alive. */
-#define MAX_ALIVE_BODY 4096
-#define MAX_ALIVE_MS 5000
 /* An answer that trickles in is ended after so many stall limits. */
 #define STALLS_IN_ALL 10
 
@@ -414,50 +411,6 @@ probe_tags(struct http *http, const struct conf *conf,
 		    reply.status);
 	if (err == ERR_OK)
 		*status = reply.status;
-	buf_free(&reply.body);
-	free(url);
-	return err;
-}
-
-/* Somebody answered; of a long page that is enough. */
-static enum err
-see_life(void *arg, const char *bytes, size_t len)
-{
-	size_t *seen = arg;
-
-	(void)bytes;
-	*seen += len;
-	return *seen > MAX_ALIVE_BODY ? err_set(ERR_LIMIT, "enough") : ERR_OK;
-}
-
-enum err
-probe_alive(struct http *http, const struct conf *conf,
-    const struct route *route, const struct upstream *upstream)
-{
-	bool at_endpoint = route->kind == ROUTE_GIT &&
-	    route->converge == CONVERGE_ENDPOINT;
-	char *url = at_endpoint ? mem_fmt("%s/", upstream->endpoint)
-				: mem_fmt("%s%s", upstream->url, route->prefix);
-	int64_t limit_ms = conf->sync.stall_ms < MAX_ALIVE_MS
-	    ? conf->sync.stall_ms
-	    : MAX_ALIVE_MS;
-	size_t seen = 0;
-	struct http_reply reply = { 0 };
-	struct http_request request = { .method = "GET",
-		.url = url,
-		.auth_file = upstream->auth_file,
-		.ca_file = upstream->ca_file,
-		.stall_ms = limit_ms,
-		.total_ms = limit_ms,
-		.max_body = MAX_ADVERT_BODY,
-		.sink = see_life,
-		.sink_arg = &seen };
-	enum err err = http_run(http, &request, &reply);
-
-	if (err == ERR_LIMIT)
-		err = ERR_OK;
-	else if (err == ERR_OK && reply.status >= 500)
-		err = err_set(ERR_PEER, "%s: HTTP %u", url, reply.status);
 	buf_free(&reply.body);
 	free(url);
 	return err;

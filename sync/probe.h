@@ -64,11 +64,4 @@ MUST_USE enum err probe_has_commit(struct http *, const struct conf *,
 MUST_USE enum err probe_tags(struct http *, const struct conf *,
     const struct upstream *, const char *name, unsigned *status);
 
-/*
- * Is it alive?  Any HTTP answer below 500 to a GET of its endpoint (where
- * the route converges by endpoint) or of url + prefix.
- */
-MUST_USE enum err probe_alive(struct http *, const struct conf *,
-    const struct route *, const struct upstream *);
-
 #endif

@@ -13,6 +13,7 @@ LDADD = tests/libtap.a $(DOORS_LIBS) $(FCGI_LIBS) $(LMDB_LIBS) $(GIT2_LIBS) \
 
 UNIT_TESTS = \
 	%D%/unit/advert_test \
+	%D%/unit/alive_test \
 	%D%/unit/answer_test \
 	%D%/unit/catalogue_test \
 	%D%/unit/check_test \
@@ -22,6 +23,7 @@ UNIT_TESTS = \
 	%D%/unit/converge_test \
 	%D%/unit/crypto_test \
 	%D%/unit/daemon_test \
+	%D%/unit/damp_test \
 	%D%/unit/decide_test \
 	%D%/unit/doubts_test \
 	%D%/unit/endpoint_test \

@@ -5,7 +5,7 @@
 front_start() {
 	local dir=$STAGE/front
 	stage_webconf lighttpd main --lua-file "$dir/reproute.lua" \
-		> "$dir/reproute.conf" &&
+		--access-log "$STAGE/log/access" > "$dir/reproute.conf" &&
 		stage_webconf lighttpd script > "$dir/reproute.lua" || return
 	cat > "$dir/lighttpd.conf" <<-EOT
 		server.document-root = "$STAGE/www"
@@ -15,7 +15,8 @@ front_start() {
 		server.upload-dirs = ("$dir")
 		server.max-keep-alive-requests = 100000
 		include "$dir/reproute.conf"
-		# through a pipe: lighttpd keeps lines for a file back for seconds
+		# what is not routed; through a pipe, since lighttpd keeps lines for a
+		# file back for seconds
 		accesslog.filename = "|/usr/bin/tee -a $STAGE/log/access"
 		accesslog.format = "%h \"%r\" %s upstream=%{REPROUTE_UPSTREAM}e reason=%{REPROUTE_REASON}e"
 	EOT

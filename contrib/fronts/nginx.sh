@@ -6,11 +6,7 @@ front_start() {
 	local dir=$STAGE/front mode=auth_request
 	[ "$STAGE_FRONT" != nginx-accel ] || mode=accel
 	mkdir -p "$dir/tmp"
-	# the stories read a log without times
-	stage_webconf nginx http --mode "$mode" |
-		sed "/^log_format reproute '/,/;\$/c\\
-log_format reproute '\$remote_addr \"\$request\" \$status upstream=\$reproute_upstream reason=\$reproute_reason';" \
-			> "$dir/http.conf" &&
+	stage_webconf nginx http --mode "$mode" > "$dir/http.conf" &&
 		stage_webconf nginx server --mode "$mode" \
 			--access-log "$STAGE/log/access" > "$dir/server.conf" || return
 	cat > "$dir/nginx.conf" <<-EOT

@@ -81,7 +81,7 @@ like "$(curl -s -o /dev/null -D - -d '' -H 'Forwarded: host=evil.test' \
 	"Location: ($FRONT)?/v2/" "an upload's Location names the front"
 
 # no text of a request in the router's answers: only these words
-is "$(sed 's/.*" [0-9]* //' "$STAGE/log/access" | grep -vcE \
+is "$(routed_since 0 | sed 's/.*" [0-9]* //' | grep -vcE \
 	'^upstream=(-|primary|replica[12]|old|new) reason=(-|[a-z-]+)$')" 0 \
 	"every answer is a name and a reason"
 

@@ -4,7 +4,7 @@
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 story_begin
-STAGE_GIT_KEYS='fence_s = 3; watch_s = 1; push_max_s = 6;'
+STAGE_GIT_KEYS='fence_s = 6; watch_s = 1; push_max_s = 12;'
 STAGE_SYNC_KEYS='interval_s = 1; valid_s = 4;'
 ok "everything starts" stage_all || story_end
 url=$FRONT/scm/team/app.git
@@ -25,6 +25,8 @@ real() {
 }
 real_is() { [ "$(real)" = "$1" ]; }
 real_like() { real | grep -Eq "$1"; }
+# Is replica1 down, for a reason like that?
+down_why() { "$STAGE_BIN/reproute" status | grep -Eq "replica1.*down.*($1)"; }
 
 # a replica down; until it is found out, the primary serves in its place
 stage_stop replica1 KILL
@@ -50,6 +52,48 @@ ok "and is read" real_like '^primary '
 stage_git replica1 "$REPLICA1_PORT"
 stage_git replica2 "$REPLICA2_PORT"
 eventually 30 "they come back with what they missed" stage_both team/app
+
+# a replica that hangs: its web server takes connections, and says nothing
+kill -STOP "$(cat "$STAGE/pid/replica1")"
+eventually 10 "a replica that hangs is found out" down_why 'Timeout|timed out|no byte'
+kill -CONT "$(cat "$STAGE/pid/replica1")"
+eventually 60 "and comes back" stage_both team/app
+
+# a replica whose git fails, while its endpoint answers
+stage_stop replica1
+eventually 10 "a replica that was stopped is found out" down_why 'connect'
+git_program="$(git --exec-path)/git-http-backend"
+cat > git-or-503 <<-EOF
+	#!/bin/sh
+	[ ! -e $STAGE/no-git ] || {
+		printf 'Status: 503 Service Unavailable\r\n\r\n'
+		exit
+	}
+	exec $git_program
+EOF
+chmod +x git-or-503
+sed -i "s|\"$git_program/\"|\"$STAGE/git-or-503/\"|" \
+	"$STAGE/replica1/lighttpd.conf"
+stage_start replica1 lighttpd -D -f "$STAGE/replica1/lighttpd.conf"
+eventually 90 "a replica comes back" stage_both team/app
+ok "the other one is drained, so that reads go there" \
+	"$STAGE_BIN/reproute" drain replica2
+is "$(real)" 'replica1 replica' "they do"
+touch no-git
+case $STAGE_FRONT in
+nginx* | apache*)
+	ok "its git fails: the primary serves in its place" git ls-remote "$url"
+	;;
+*)
+	fails "its git fails: one read does" git ls-remote "$url"
+	;;
+esac
+eventually 5 "its line takes the replica out" \
+	down_why 'a read: .*HTTP 503'
+is "$(real)" 'primary down' "the next read is served"
+rm no-git
+eventually 90 "its git is back, and so is the replica" real_is 'replica1 replica'
+ok "the other one is taken back" "$STAGE_BIN/reproute" drain --undo replica2
 
 # drained
 ok "a replica is drained" "$STAGE_BIN/reproute" drain replica1
@@ -111,7 +155,7 @@ eventually 30 "a good one is taken up" real_like '^replica'
 
 # a push broken off: its client is killed while a hook sleeps
 hook=$STAGE/git/primary/team/app.git/hooks/pre-receive
-printf '#!/bin/sh\nsleep 2\n' > "$hook" && chmod +x "$hook"
+printf '#!/bin/sh\nsleep 4\n' > "$hook" && chmod +x "$hook"
 (cd work && git commit -q --allow-empty -m four)
 git -C work push -q "$url" main & pusher=$!
 sleep 0.7
@@ -119,7 +163,7 @@ is "$(reason)" fenced "a push under way raises a fence"
 kill -KILL $pusher
 wait $pusher 2>/dev/null
 is "$(reason)" fenced "its death does not end it"
-eventually 15 "time does, and replicas serve what the primary has" \
+eventually 30 "time does, and replicas serve what the primary has" \
 	stage_both team/app
 sleep 1
 is "$(git ls-remote "$url")" \
@@ -134,7 +178,7 @@ ok "the front starts without a feed" stage_front
 (cd work && git commit -q --allow-empty -m five)
 ok "a push without a feed" git -C work push -q -f "$url" main
 is "$(reason)" fenced "keeps its fence"
-eventually 20 "until its time is over" stage_both team/app
+eventually 30 "until its time is over" stage_both team/app
 
 # the table locked by another process, which holds it as a stopped one would
 eventually 20 "catalogues are imported" stage_imported

@@ -123,7 +123,7 @@ story_end() {
 
 # routed_since MARK: the front's access log since then; see mark.
 mark() { wc -l < "$STAGE/log/access" 2>/dev/null || echo 0; }
-routed_since() { sleep 0.2; tail -n "+$(($1 + 1))" "$STAGE/log/access"; }
+routed_since() { sleep 0.2; stage_routed "$1"; }
 
 # header URL HEADER: curl's answer header of a GET
 front_status() { curl -s -o /dev/null -w '%{http_code}' --path-as-is "$@"; }

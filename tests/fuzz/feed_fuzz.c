@@ -20,7 +20,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	text = mem_dup_n(size > 0 ? (const char *)data : "", size);
 	if (feed_parse(text, &line) == ERR_OK) {
-		assert(token_legal(line.token));
+		assert(line.token[0] == '\0' || token_legal(line.token));
+		assert(line.served[0] == '\0' || name_word(line.served));
+		/* a write tells nothing of a replica */
+		if (line.token[0] != '\0')
+			assert(feed_tells(&line) == FEED_WELL);
 		assert(line.status <= 999);
 		assert(line.upstream[0] == '\0' || name_word(line.upstream));
 		/* a mark that is empty, or broken off, never settles */

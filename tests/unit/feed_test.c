@@ -60,7 +60,6 @@ static const struct {
 	{ "reproute-feed " T " 200", NULL },
 	{ "reproute-feed " T " 200 5", NULL },
 	{ "reproute-feed " T "\n200 5 main done=OK", NULL },
-	{ "reproute-feed - 200 5 main done=OK", NULL },
 	{ "reproute-feed " T "0 200 5 main done=OK", NULL },
 	{ "reproute-feed 00112233445566778899AABBCCDDEEFF 200 5 main done=OK",
 	    NULL },
@@ -103,6 +102,61 @@ test_parse(void)
 		    line.upstream, line.done);
 		tap_str(got, lines[i].want, "line %zu: its fields", i);
 		tap_str(line.token, T, "line %zu: its token", i);
+	}
+}
+
+/* Lines with and without what came later, and what they tell of slave1. */
+static const struct {
+	const char *text;
+	const char *want; /* "TOKEN|ADDR|SERVED" */
+	enum feed_news news;
+} tellings[] = {
+	{ "- 200 5 slave1 done=OK addr=::1 served=slave1", "|::1|slave1",
+	    FEED_WELL },
+	{ "- 200 5 slave1 done=+", "||", FEED_WELL },
+	{ "- 200 5 slave1", "||", FEED_WELL },
+	{ "- 404 5 slave1 done=- addr=::1", "|::1|", FEED_WELL },
+	{ "- 500 5 slave1 done=+ addr=::1", "|::1|", FEED_WELL },
+	{ "- 499 5 slave1 done= addr=::1", "|::1|", FEED_WELL },
+	{ "- 502 5 slave1 done=+ addr=::1", "|::1|", FEED_FAILED },
+	{ "- 503 5 slave1 done=OK addr=::1 served=-", "|::1|", FEED_FAILED },
+	{ "- 503 5 slave1 done=OK addr=::1 served=", "|::1|", FEED_FAILED },
+	{ "- 200 5 slave1 done=OK served=main addr=h", "|h|main", FEED_FAILED },
+	{ "- 504 5 slave1 done=OK addr=::1", "|::1|", FEED_LATE },
+	{ "- 504 5 slave1 done=OK served=main", "||main", FEED_FAILED },
+	{ "- 200 5 slave1 done=X addr=::1", "|::1|", FEED_CUT },
+	{ "- 206 5 slave1 done=- addr=::1", "|::1|", FEED_CUT },
+	/* no upstream was chosen; no name; the first one counts */
+	{ "- 503 5 - done=+ addr=::1 served=main", "|::1|main", FEED_WELL },
+	{ "- 200 5 slave1 done=+ served=Ma%in", "||", FEED_WELL },
+	{ "- 200 5 slave1 served=slave1 served=main", "||slave1", FEED_WELL },
+	{ "- 200 5 slave1 xserved=main", "||", FEED_WELL },
+	{ "- 200 5 slave1 addr=" LONG_64 LONG_64,
+	    "|a1234567890123456789012345678901"
+	    "2345678901234567890123456789012|",
+	    FEED_WELL },
+	/* a write is no read */
+	{ T " 503 5 slave1 done=+ served=main", T "||main", FEED_WELL },
+	{ T " 200 5 slave1 done=X", T "||", FEED_WELL },
+};
+
+static void
+test_tells(void)
+{
+	for (size_t i = 0; i < sizeof(tellings) / sizeof(tellings[0]); i++) {
+		struct feed_line line;
+		char text[256], got[256];
+
+		snprintf(text, sizeof(text), "reproute-feed %s",
+		    tellings[i].text);
+		tap_int(feed_parse(text, &line), ERR_OK, "%s: a line",
+		    tellings[i].text);
+		snprintf(got, sizeof(got), "%s|%s|%s", line.token, line.addr,
+		    line.served);
+		tap_str(got, tellings[i].want, "%s: its fields",
+		    tellings[i].text);
+		tap_int(feed_tells(&line), tellings[i].news, "%s: tells",
+		    tellings[i].text);
 	}
 }
 
@@ -206,6 +260,7 @@ static const struct {
 	const char *about; /* "ROUTE NAME" */
 	const char *state; /* "gGENERATION TOKEN-AND-STATE... */
 } applied[] = {
+	{ "none", "- 503 1 main done=OK", ERR_ABSENT, "", "g3 1U2U" },
 	{ "unknown token", T " 200 1 main done=OK", ERR_ABSENT, "", "g3 1U2U" },
 	{ "a route that is gone", GONE " 200 1 main done=OK", ERR_ABSENT, "",
 	    "g3 1U2U" },
@@ -295,6 +350,7 @@ main(void)
 	enum err seen[2] = { ERR_OK, ERR_OK };
 
 	test_parse();
+	test_tells();
 	test_judge();
 	world_open(&world, "feed");
 	test_apply();

@@ -5,13 +5,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "conf/clock.h"
+#include "sync/damp.h"
 #include "sync/health.h"
 #include "sync/peer.h"
 #include "tests/unit/githost.h"
+#include "tests/unit/server.h"
 #include "tests/unit/tap.h"
 
 /* Whatever waits longer than that ends the test. */
 #define PATIENCE_S 60
+/* So many in a row. */
+#define MISSES 2
 
 static struct world world;
 static struct githost host;
@@ -61,11 +66,9 @@ static const struct step {
 } steps[] = {
 	{ "up", 0, 0, false, true, 1, 0, "" },
 	{ "any answer below 500", 404, 0, false, true, 1, 0, "" },
-	{ "one silence", 0, HEALTH_MISSES - 1, false, true, HEALTH_MISSES, 0,
-	    "" },
-	{ "too many", 0, HEALTH_MISSES, false, false, HEALTH_MISSES, 0,
-	    "HTTP 500" },
-	{ "still", 503, 0, false, false, HEALTH_MISSES, 0, "HTTP 500" },
+	{ "one silence", 0, MISSES - 1, false, true, MISSES, 0, "" },
+	{ "too many", 0, MISSES, false, false, MISSES, 0, "HTTP 500" },
+	{ "still", 503, 0, false, false, MISSES, 0, "HTTP 500" },
 	{ "back", 0, 0, false, true, 1, 1, "" },
 	{ "it stays", 0, 0, false, true, 1, 1, "" },
 	{ "nobody listens", 0, 0, true, false, 0, 1, "127.0.0.1" },
@@ -138,8 +141,179 @@ all_once(void)
 	health_once(&world.conf, world.table);
 	tap_ok(see().peer.down, "all once: who fails is down");
 	tap_int(host.one.others, 1, "every replica is asked");
-	tap_int(host.main.others + host.other.others, 0,
+	/* of no upstream: the web server of the one that fails */
+	tap_int(host.main.others, 1, "and a web server, whether it hangs");
+	tap_int(host.other.others + host.main.adverts, 0,
 	    "and nobody who is none");
+}
+
+/* Its endpoint says nothing so often; its web server says something or not. */
+static const struct silence {
+	const char *claim;
+	unsigned silent;
+	bool hangs;
+	bool up;
+} silences[] = {
+	{ "slow once", 1, false, true },
+	{ "hangs", 3, true, false },
+};
+
+struct mute {
+	const struct silence *silence;
+	unsigned asked;
+};
+
+static void
+say_nothing(void *arg, const struct server_request *request,
+    struct server_reply *reply)
+{
+	struct mute *mute = arg;
+
+	if (strcmp(request->target, "/robots.txt") == 0)
+		reply->silent = mute->silence->hangs;
+	else
+		reply->silent = ++mute->asked <= mute->silence->silent;
+}
+
+static void
+silent(struct http *http)
+{
+	for (size_t i = 0; i < sizeof(silences) / sizeof(silences[0]); i++) {
+		struct mute mute = { &silences[i], 0 };
+		struct server *server = server_start(say_nothing, &mute);
+		bool up = !silences[i].up;
+
+		world.two->endpoint = (char *)server_url(server);
+		tap_int(health_check(world.table, http, &world.conf, world.two,
+			    &up),
+		    ERR_OK, "%s: checked", silences[i].claim);
+		tap_int(up, silences[i].up, "%s: it is %s", silences[i].claim,
+		    silences[i].up ? "up" : "down");
+		server_stop(server);
+	}
+	world.two->endpoint = host.endpoints[2];
+}
+
+static struct health *health;
+
+static void
+tell(const struct upstream *replica, const char *text)
+{
+	char *whole = mem_fmt("reproute-feed - %s", text);
+	struct feed_line line;
+
+	if (feed_parse(whole, &line) != ERR_OK)
+		abort();
+	snprintf(line.upstream, sizeof(line.upstream), "%s", replica->name);
+	health_tell(health, &line);
+	free(whole);
+}
+
+static void
+wait_down(bool down)
+{
+	while (see().peer.down != down)
+		usleep(5000);
+}
+
+static void
+wait_asked(unsigned n)
+{
+	while (host.two.others < n)
+		usleep(5000);
+}
+
+/* It fails when it is asked: for what is told of it, at once. */
+static void
+confirmed(void)
+{
+	static const struct step failing = { .status = 503 }, well = { 0 };
+	int64_t from_ms;
+
+	host.event_arg = (void *)&failing;
+	from_ms = clock_boot_ms();
+	tell(world.two, "503 1 x done=+ addr=10.1.2.3");
+	wait_down(true);
+	host.event_arg = (void *)&well;
+	tap_ok(strstr(see().peer.why, "HTTP 503") != NULL, "down: %s",
+	    see().peer.why);
+	wait_down(false);
+	tap_ok(clock_boot_ms() - from_ms >= DAMP_HOLD_MIN_MS,
+	    "it answers, but comes back only after its hold-off");
+	tap_int((long long)see().code.replica, 5, "with a new epoch");
+}
+
+static void
+tell_enough(void)
+{
+	for (int i = 0; i < DAMP_READS; i++)
+		tell(world.two, "200 1 x done=OK served=main addr=10.9.9.9");
+}
+
+/* Its endpoint answers; what comes to its git is counted as adverts. */
+static void
+git_gone(void *arg, const struct githost_side *side)
+{
+	if (side == &host.two)
+		host.two.status = side->adverts > 0 ? *(unsigned *)arg : 0;
+}
+
+static void
+only_git(void)
+{
+	static unsigned gone = 502, well = 0;
+
+	host.two.adverts = 0;
+	host.event_arg = &gone;
+	host.event = git_gone;
+	tell(world.two, "200 1 x done=OK served=main addr=10.1.2.3");
+	wait_down(true);
+	tap_ok(strstr(see().peer.why, "main served it") != NULL &&
+		strstr(see().peer.why, "HTTP 502") != NULL,
+	    "its endpoint answers, its git does not: %s", see().peer.why);
+	host.two.adverts = 0;
+	while (host.two.adverts < 1)
+		usleep(5000);
+	tap_ok(see().peer.down, "and it comes back only if its git does");
+	host.event_arg = &well;
+	wait_down(false);
+}
+
+/* It answers, whatever is told of it. */
+static void
+unconfirmed(void)
+{
+	for (int i = 0; i < 10 * DAMP_READS; i++) {
+		tell(world.two, "504 1 x done=+ addr=10.1.2.3");
+		tell(world.two, "200 1 x done=X addr=10.1.2.3");
+		tell(world.main, "502 1 x done=X addr=10.1.2.3");
+	}
+	host.two.others = 0;
+	wait_asked(3);
+	tap_ok(!see().peer.down, "it answers: doubts do not take it out");
+	tell_enough();
+	host.two.others = 0;
+	wait_asked(3);
+	tap_ok(!see().peer.down, "nor do failed reads soon after it was down");
+}
+
+/* In another world's eyes it was never down. */
+static void
+enough(void)
+{
+	health = health_new(&world.conf, world.table);
+	tap_int(health_start(health), ERR_OK, "started anew");
+	/* it is the only replica of "more" */
+	tell_enough();
+	host.two.others = 0;
+	wait_asked(3);
+	tap_ok(!see().peer.down, "failed reads do not take out the last one");
+	world.more->replicas[world.more->n_replicas++] = world.one;
+	tell_enough();
+	wait_down(true);
+	tap_ok(strstr(see().peer.why, "failed reads") != NULL &&
+		strstr(see().peer.why, "10.9.9.9") != NULL,
+	    "but where others are up: %s", see().peer.why);
 }
 
 /* In the end, as its threads never do. */
@@ -148,11 +322,15 @@ for_ever(void)
 {
 	static const struct step well = { .claim = "well" };
 
-	tap_int(health_start(&world.conf, world.table), ERR_OK, "started");
+	health = health_new(&world.conf, world.table);
 	host.event_arg = (void *)&well;
-	while (see().peer.down)
-		usleep(20000);
-	tap_int((long long)see().code.replica, 3, "it comes back by itself");
+	tap_int(health_start(health), ERR_OK, "started");
+	wait_down(false);
+	tap_int((long long)see().code.replica, 4, "it comes back by itself");
+	confirmed();
+	only_git();
+	unconfirmed();
+	enough();
 }
 
 int
@@ -168,6 +346,7 @@ main(void)
 		check(&steps[i], http);
 	only_changes(http);
 	all_once();
+	silent(http);
 	http_free(http);
 	for_ever();
 	status = tap_done();

@@ -12,6 +12,7 @@
 #include "sync/feed.h"
 #include "sync/fence.h"
 #include "sync/inbox.h"
+#include "sync/peer.h"
 #include "sync/place.h"
 #include "sync/view.h"
 #include "sync/wake.h"
@@ -319,6 +320,35 @@ feed_burst(void)
 	tap_int(see("last").fences, 0, "and none of them is lost");
 }
 
+static enum err
+is_down(struct table_txn *txn, void *arg)
+{
+	struct peer peer;
+	enum err err = peer_get(txn, world.two->name, &peer);
+
+	if (err == ERR_OK)
+		snprintf(arg, sizeof(peer.why), "%s",
+		    peer.down ? peer.why : "");
+	return err;
+}
+
+/* A read that failed, of a replica that fails when it is asked, too. */
+static void
+feed_health(void)
+{
+	char why[256] = "";
+
+	must(health_start(inbox.health));
+	host.two.status = 503;
+	send_text(FEED_SOCKET,
+	    "reproute-feed - 503 1 two done=+ addr=10.1.2.3");
+	while (why[0] == '\0') {
+		usleep(5000);
+		must(table_read(world.table, is_down, why));
+	}
+	tap_ok(strstr(why, "HTTP 503") != NULL, "a failed read: %s", why);
+}
+
 /* A second one neither starts, nor takes the sockets from the first. */
 static void
 second(void)
@@ -362,6 +392,7 @@ main(void)
 		.table = world.table,
 		.lanes = lanes_new(&world.conf, world.table),
 		.looks = looks,
+		.health = health_new(&world.conf, world.table),
 		.kick = kick,
 		.kick_arg = &kicks };
 	lanes_start(inbox.lanes);
@@ -371,6 +402,7 @@ main(void)
 	feed_git();
 	feed_registry();
 	feed_burst();
+	feed_health();
 	second();
 	status = tap_done();
 	fflush(stdout);

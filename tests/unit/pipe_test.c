@@ -12,6 +12,9 @@
 
 #define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 
+#define FEED "reproute-feed "
+#define TOKEN "00112233445566778899aabbccddeeff"
+
 /* What printf(1) makes of it goes in; datagrams come out, parted by "|". */
 static const struct {
 	const char *claim, *in, *out;
@@ -21,7 +24,18 @@ static const struct {
 	{ "the last one may lack its end", "one\\ntwo", "one|two|" },
 	{ "empty lines are none", "\\n\\none\\n\\n\\n", "one|" },
 	{ "nothing", "", "" },
-	{ "blanks stay", " a\\tb \\n", " a\tb |" },
+	{ "blanks stay", " a b \\n", " a b |" },
+	{ "what is for a log is not for the daemon", "a \\tb\\tc\\n", "a |" },
+	{ "a write", FEED TOKEN " 200 1 m done=+\\n",
+	    FEED TOKEN " 200 1 m done=+|" },
+	{ "a read", FEED "- 200 1 m done=+\\tone\\n", "" },
+	{ "a read that was refused", FEED "- 404 1 m done=+\\n", "" },
+	{ "one that failed", FEED "- 502 1 m done=+\\n",
+	    FEED "- 502 1 m done=+|" },
+	{ "one that another served", FEED "- 200 1 m done=+ served=n\\n",
+	    FEED "- 200 1 m done=+ served=n|" },
+	{ "one that broke off", FEED "- 200 1 m done=X\\n",
+	    FEED "- 200 1 m done=X|" },
 };
 
 struct reader {
@@ -145,6 +159,86 @@ test_lost(void)
 }
 
 static void
+log_is(struct reader *reader, const char *want, const char *claim)
+{
+	char *path = mem_fmt("%s/access", reader->tool.dir);
+	char got[256] = "";
+	FILE *file = fopen(path, "r");
+
+	if (file != NULL) {
+		got[fread(got, 1, sizeof(got) - 1, file)] = '\0';
+		fclose(file);
+	}
+	tap_str(got, want, "%s", claim);
+	free(path);
+}
+
+static void
+feed_log(struct reader *reader, const char *text)
+{
+	char *words = mem_fmt("--log %s/access %s", reader->tool.dir,
+	    reader->socket);
+
+	feed(reader, text, words);
+	free(words);
+}
+
+/* The log is moved away between two lines to one process. */
+static void
+rotate(struct reader *reader)
+{
+	const char *dir = reader->tool.dir;
+	char *words = mem_fmt("cd %s || exit; mkfifo fifo || exit; sh -c '"
+			      "printf \"a\\tfour\\n\"; "
+			      "for i in $(seq 500); do "
+			      "grep -q four access && break; sleep 0.02; done; "
+			      "mv access old; printf \"a\\tfive\\n\"' "
+			      "</dev/null >fifo 2>errors &",
+	    dir);
+
+	if (system(words) != 0)
+		abort();
+	free(words);
+	words = mem_fmt("feed --log %s/access %s <%s/fifo", dir, reader->socket,
+	    dir);
+	tool_run(&reader->tool, words);
+	free(words);
+}
+
+static void
+test_log(void)
+{
+	struct reader reader;
+	char *words;
+
+	reader_begin(&reader);
+	feed_log(&reader,
+	    FEED "- 200 1 m done=+\\tone\\n" FEED TOKEN
+		 " 200 1 m\\ttwo\\tb\\n" FEED "- 502 1 m\\n" FEED
+		 "- 200 1 m\\t\\n");
+	log_is(&reader, "one\ntwo\tb\n", "the rest of each line is logged");
+	tap_str(received(&reader), FEED TOKEN " 200 1 m|" FEED "- 502 1 m|",
+	    "and the daemon gets what it wants");
+	feed_log(&reader, "a\\tthree");
+	log_is(&reader, "one\ntwo\tb\nthree\n", "a log is appended to");
+	(void)received(&reader);
+
+	rotate(&reader);
+	log_is(&reader, "five\n", "its file was moved away: a new one");
+
+	words = mem_fmt("--log %s/no/access %s", reader.tool.dir,
+	    reader.socket);
+	(void)received(&reader);
+	feed(&reader, "a\\tb\\n", words);
+	tap_int(reader.tool.status, 0, "no log can be written: ends well");
+	tap_ok(strstr(reader.tool.errors.data, "no/access: ") != NULL,
+	    "no log can be written: says so");
+	tap_str(received(&reader), "a|", "and the daemon gets its line");
+	free(words);
+	reader_end(&reader);
+}
+
+static void
 test_usage(void)
 {
 	struct reader reader;
@@ -168,6 +262,7 @@ main(void)
 	test_lines();
 	test_long();
 	test_lost();
+	test_log();
 	test_usage();
 	return tap_done();
 }

@@ -165,19 +165,6 @@ static const struct {
 	{ { { HAS, 500, "text/plain", "true" } }, ERR_PEER, false },
 };
 
-static const struct {
-	enum converge converge;
-	struct canned canned[2];
-	enum err err;
-} lives[] = {
-	{ CONVERGE_ENDPOINT, { { "GET /end/", 0, "a/b", "x" } }, ERR_OK },
-	{ CONVERGE_ENDPOINT, { { "GET /end/", 404, "a/b", "x" } }, ERR_OK },
-	{ CONVERGE_LOCAL, { { "GET /git/", 401, "a/b", "x" } }, ERR_OK },
-	{ CONVERGE_LOCAL, { { "GET /git/", 302, "a/b", "x" } }, ERR_OK },
-	{ CONVERGE_NONE, { { "GET /git/", 500, "a/b", "x" } }, ERR_PEER },
-	{ CONVERGE_ENDPOINT, { { "GET /end/", 503, "a/b", "x" } }, ERR_PEER },
-};
-
 typedef enum err prober(struct http *, const struct conf *,
     const struct route *, const struct upstream *, const char *,
     struct probe_refs *);
@@ -237,31 +224,6 @@ has_commit(void)
 			(err == ERR_OK ? commits[i].has : !commits[i].has),
 		    "its answer, or nothing");
 	}
-}
-
-static void
-alive(void)
-{
-	char *page = mem_array(100001, 1);
-	struct canned big[] = { { "GET /git/", 0, "a/b", page },
-		{ NULL, 0, NULL, NULL } };
-	struct upstream dead = { .url = "http://127.0.0.1:1" };
-
-	for (size_t i = 0; i < COUNT(lives); i++) {
-		begin(lives[i].canned);
-		route.converge = lives[i].converge;
-		tap_int(probe_alive(http, &conf, &route, &upstream),
-		    lives[i].err, "alive: %s %u", lives[i].canned[0].request,
-		    lives[i].canned[0].status);
-	}
-	route.converge = CONVERGE_NONE;
-	memset(page, 'x', 100000);
-	begin(big);
-	tap_int(probe_alive(http, &conf, &route, &upstream), ERR_OK,
-	    "alive: a long page");
-	tap_int(probe_alive(http, &conf, &route, &dead), ERR_PEER,
-	    "nobody there is not alive");
-	free(page);
 }
 
 static void
@@ -325,7 +287,6 @@ main(void)
 	probes(probe_advert, adverts, COUNT(adverts));
 	probes(probe_endpoint, endpoints, COUNT(endpoints));
 	has_commit();
-	alive();
 	urls();
 	offers();
 	http_free(http);

@@ -45,6 +45,7 @@ static struct webconf webconf = { .conf = &conf,
 	.socket = "/run/fcgi.sock",
 	.feed_socket = "/run/feed.sock",
 	.script = "/etc/route.lua",
+	.access_log = "/log/access",
 	.bin_dir = "/usr/bin",
 	.libexec_dir = "/usr/libexec" };
 
@@ -159,10 +160,13 @@ static const struct {
 	    true },
 	{ "no upstream that no route has", "unused", false },
 	{ "the router's socket", "\"socket\" => \"/run/fcgi.sock\"", true },
-	{ "the feed", "|exec /usr/bin/reproute feed /run/feed.sock", true },
+	{ "the feed, and the site's log",
+	    "|exec /usr/bin/reproute feed --log /log/access /run/feed.sock",
+	    true },
 	{ "the feed's form",
 	    "\"reproute-feed %{X-Reproute-Token}i %s %D "
-	    "%{REPROUTE_UPSTREAM}e done=%X ",
+	    "%{REPROUTE_CHOSEN}e done=%X addr=%h "
+	    "served=%{REPROUTE_UPSTREAM}e\t%h ",
 	    true },
 	{ "the script", "magnet.attract-raw-url-to = (\"/etc/route.lua\")",
 	    true },
