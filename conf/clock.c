@@ -31,3 +31,27 @@ clock_boot_id(char out[BOOT_ID_SIZE])
 	if (file != NULL)
 		fclose(file);
 }
+
+const char *
+clock_span(int64_t seconds, char out[32])
+{
+	static const struct {
+		int64_t s;
+		const char *word;
+	} units[] = {
+		{ 172800, "d" },
+		{ 7200, "h" },
+		{ 120, "min" },
+		{ 0, "s" },
+	};
+	static const int64_t sizes[] = { 86400, 3600, 60, 1 };
+	size_t i = 0;
+
+	if (seconds < 0)
+		seconds = 0;
+	while (seconds < units[i].s)
+		i++;
+	snprintf(out, 32, "%jd %s", (intmax_t)(seconds / sizes[i]),
+	    units[i].word);
+	return out;
+}

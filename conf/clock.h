@@ -17,6 +17,9 @@ int64_t clock_boot_ms(void);
 /* Seconds since 1970: only for people, and for what must outlive a boot. */
 int64_t clock_real_s(void);
 
+/* "3 s", "5 min", "2 h", "9 d": how long, for people. */
+const char *clock_span(int64_t seconds, char out[32]);
+
 /* Which boot this is; the kernel's boot_id, or "-" where it has none. */
 void clock_boot_id(char out[BOOT_ID_SIZE]);
 

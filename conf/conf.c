@@ -378,3 +378,9 @@ replica_fingerprint(const struct route *route, const struct upstream *upstream)
 	buf_free(&words);
 	return value;
 }
+
+const struct upstream *
+conf_side(const struct route *route, int side)
+{
+	return side == 0 ? route->primary : route->to;
+}

@@ -107,6 +107,8 @@ const struct route *conf_route(const struct conf *, const char *name);
 /* Has any route (git: replicas; registry: migrate) this upstream? */
 bool conf_is_replica(const struct route *, const struct upstream *,
     size_t *index);
+/* Of a route that migrates: 0: its primary; 1: what it migrates to. */
+const struct upstream *conf_side(const struct route *, int side);
 
 /*
  * What the marks of a route rest on (name, kind, prefix, primary's url,

@@ -369,12 +369,6 @@ admin_route(const struct admin *given, int argc, char **argv, int wanted,
 	return ERR_OK;
 }
 
-const struct upstream *
-admin_side(const struct route *route, int side)
-{
-	return side == 0 ? route->primary : route->to;
-}
-
 enum err
 admin_name(const struct route *route, const char *said, char name[NAME_SIZE])
 {
@@ -406,28 +400,4 @@ admin_print(struct wire *wire)
 	wire_finish(wire, &out);
 	fwrite(out.data, 1, out.len, stdout);
 	buf_free(&out);
-}
-
-const char *
-admin_span(int64_t seconds, char out[32])
-{
-	static const struct {
-		int64_t s;
-		const char *word;
-	} units[] = {
-		{ 172800, "d" },
-		{ 7200, "h" },
-		{ 120, "min" },
-		{ 0, "s" },
-	};
-	static const int64_t sizes[] = { 86400, 3600, 60, 1 };
-	size_t i = 0;
-
-	if (seconds < 0)
-		seconds = 0;
-	while (seconds < units[i].s)
-		i++;
-	snprintf(out, 32, "%jd %s", (intmax_t)(seconds / sizes[i]),
-	    units[i].word);
-	return out;
 }

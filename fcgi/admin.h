@@ -56,9 +56,6 @@ admin_filter admin_is_git, admin_is_migration, admin_is_either;
 MUST_USE enum err admin_route(const struct admin *, int argc, char **argv,
     int wanted, admin_filter *, const struct route **out);
 
-/* Of a route that migrates: 0: its primary; 1: what it migrates to. */
-const struct upstream *admin_side(const struct route *, int side);
-
 /*
  * What a person calls a repository of that route, as it is stored: without
  * ".git", folded.  ERR_USAGE: no such name can be.
@@ -69,7 +66,5 @@ MUST_USE enum err admin_name(const struct route *, const char *said,
 /* Prints and frees. */
 struct wire;
 void admin_print(struct wire *);
-/* "3 s", "5 min", "2 h", "9 d": how long, for people. */
-const char *admin_span(int64_t seconds, char out[32]);
 
 #endif

@@ -15,6 +15,7 @@ noinst_LIBRARIES += %D%/libdoors.a
 	%D%/looks.c %D%/looks.h \
 	%D%/overview.c %D%/overview.h \
 	%D%/overview_print.c \
+	%D%/page.c %D%/page.h \
 	%D%/peers.c \
 	%D%/pipe.c \
 	%D%/places.c \
@@ -37,7 +38,8 @@ DOORS_LIBS = fcgi/libdoors.a $(TRUTH_LIBS)
 
 sbin_PROGRAMS += reproute-fcgi
 reproute_fcgi_SOURCES = %D%/router.c
-reproute_fcgi_LDADD = $(DOORS_LIBS) $(FCGI_LIBS) $(LMDB_LIBS) $(GROUND_LIBADD)
+reproute_fcgi_LDADD = $(DOORS_LIBS) $(FCGI_LIBS) $(LMDB_LIBS) $(JSON_LIBS) \
+	$(GROUND_LIBADD)
 
 # The push endpoint starts for every report: no libcurl, no libgit2.
 libexec_PROGRAMS += reproute-push

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sync/fence.h"
+#include "sync/pulse.h"
 #include "sync/row.h"
 
 static enum err
@@ -116,13 +117,13 @@ gather_registry(struct table_txn *txn, const struct route *route,
 	if ((err = imports_complete(txn, route, &registry->imported)) != ERR_OK)
 		return err;
 	for (int i = 0; i < 2; i++)
-		if ((err = import_get(txn, route, admin_side(route, i),
+		if ((err = import_get(txn, route, conf_side(route, i),
 			 &registry->sides[i].import)) != ERR_OK)
 			return err;
 	while (
 	    (err = place_next(txn, route, name, next, &placement)) == ERR_OK) {
 		for (int i = 0; i < 2; i++)
-			if (strcmp(admin_side(route, i)->name,
+			if (strcmp(conf_side(route, i)->name,
 				placement.upstream) == 0)
 				registry->sides[i].placed[placement.state]++;
 		memcpy(name, next, sizeof(name));
@@ -134,44 +135,36 @@ static enum err
 gather(struct table_txn *txn, void *arg)
 {
 	struct overview *overview = arg;
-	const struct conf *conf = overview->admin->conf;
+	const struct conf *conf = overview->conf;
 	enum err err = ERR_OK;
 
 	for (size_t i = 0; i < conf->n_routes && err == ERR_OK; i++) {
 		struct route_status *out = &overview->routes[i];
 
 		*out = (struct route_status){ .route = &conf->routes[i] };
-		if (admin_is_git(out->route))
+		if (out->route->kind == ROUTE_GIT)
 			err = gather_git(txn, out->route, &out->git);
-		else if (admin_is_migration(out->route))
+		else if (out->route->to != NULL)
 			err = gather_registry(txn, out->route, &out->registry);
 	}
 	return err;
 }
 
 static void
-look_at_table(struct overview *overview)
+look_at_table(struct overview *overview, struct table *table)
 {
-	struct table *table = NULL;
-	enum err err = admin_table(overview->admin, false, &table);
+	enum err err = table_measure(table, &overview->size);
 
-	overview->has_table = table != NULL;
-	if (table != NULL) {
-		err = table_measure(table, &overview->size);
-		if (err == ERR_OK)
-			err = table_read(table, gather, overview);
-		table_close(table);
-	}
-	if (err != ERR_OK) {
+	if (err == ERR_OK)
+		err = table_read(table, gather, overview);
+	if (err != ERR_OK)
 		overview->broken = mem_dup(err_text());
-		overview->red = true;
-	}
 }
 
 static void
 look_at_pulse(struct overview *overview)
 {
-	const struct conf *conf = overview->admin->conf;
+	const struct conf *conf = overview->conf;
 	struct pulse *pulse;
 	enum err err = pulse_open(conf->run_dir, false, &pulse);
 
@@ -181,7 +174,8 @@ look_at_pulse(struct overview *overview)
 	if (err == ERR_OK) {
 		overview->beat_ms = pulse_age_ms(pulse);
 		for (size_t i = 0; i < conf->n_routes; i++) {
-			overview->doubt[i] = admin_is_git(&conf->routes[i]) &&
+			overview->doubt[i] = conf->routes[i].kind ==
+				ROUTE_GIT &&
 			    pulse_doubt(pulse, &conf->routes[i]) != 0;
 			overview->red |= overview->doubt[i];
 		}
@@ -194,13 +188,13 @@ look_at_pulse(struct overview *overview)
 static void
 look_at_replicas(struct overview *overview)
 {
-	const struct conf *conf = overview->admin->conf;
+	const struct conf *conf = overview->conf;
 
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct route *route = &conf->routes[i];
 
-		for (size_t j = 0; admin_is_git(route) && j < route->n_replicas;
-		     j++) {
+		for (size_t j = 0;
+		     route->kind == ROUTE_GIT && j < route->n_replicas; j++) {
 			const struct replica_status *replica =
 			    &overview->routes[i].git.replicas[j];
 
@@ -212,13 +206,18 @@ look_at_replicas(struct overview *overview)
 }
 
 void
-overview_gather(const struct admin *admin, struct overview *out)
+overview_gather(const struct conf *conf, struct table *table,
+    const char *broken, struct overview *out)
 {
-	*out = (struct overview){ .admin = admin };
-	out->routes = mem_array(admin->conf->n_routes, sizeof(*out->routes));
-	for (size_t i = 0; i < admin->conf->n_routes; i++)
-		out->routes[i].route = &admin->conf->routes[i];
-	look_at_table(out);
+	*out = (struct overview){ .conf = conf,
+		.has_table = table != NULL,
+		.broken = broken != NULL ? mem_dup(broken) : NULL };
+	out->routes = mem_array(conf->n_routes, sizeof(*out->routes));
+	for (size_t i = 0; i < conf->n_routes; i++)
+		out->routes[i].route = &conf->routes[i];
+	if (table != NULL)
+		look_at_table(out, table);
+	out->red = out->broken != NULL;
 	look_at_pulse(out);
 	look_at_replicas(out);
 }

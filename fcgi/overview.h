@@ -3,10 +3,12 @@
 #ifndef FCGI_OVERVIEW_H
 #define FCGI_OVERVIEW_H
 
-#include "fcgi/admin.h"
+#include "conf/conf.h"
+#include "conf/mem.h"
 #include "sync/peer.h"
 #include "sync/place.h"
 #include "sync/row.h"
+#include "sync/table.h"
 
 /* Fenced repositories that are shown by name; all are counted. */
 #define MAX_SHOWN 20
@@ -49,9 +51,9 @@ struct route_status {
 };
 
 struct overview {
-	const struct admin *admin;
+	const struct conf *conf;
 	bool has_table;
-	char *broken; /* why the table cannot be read */
+	char *broken; /* why the table cannot be read; or NULL */
 	struct table_size size;
 	int64_t beat_ms; /* age of the heartbeat; -1: none */
 	char *silent;	 /* why it cannot be read; or NULL */
@@ -63,11 +65,15 @@ struct overview {
 
 /*
  * Reads table and heartbeat; what cannot be read is told in the overview.
- * Costs time, not memory, for each row and placement.
+ * table NULL: there is none yet, or broken says why it cannot be read, which
+ * is NULL else.  Costs time, not memory, for each row and placement.
  */
-void overview_gather(const struct admin *, struct overview *out);
+void overview_gather(const struct conf *, struct table *, const char *broken,
+    struct overview *out);
 void overview_free(struct overview *);
 
-void overview_print(const struct overview *);
+/* For people, and as one object on one line; appended. */
+void overview_text(const struct overview *, struct buf *out);
+void overview_json(const struct overview *, struct buf *out);
 
 #endif

@@ -10,131 +10,135 @@
 #include "sync/wire.h"
 
 static void
-print_head(const struct overview *overview)
+print_head(const struct overview *overview, struct buf *out)
 {
-	const struct conf *conf = overview->admin->conf;
+	const struct conf *conf = overview->conf;
 	char span[32];
 
-	printf("%-10s %s\n", "state",
+	buf_fmt(out, "%-10s %s\n", "state",
 	    overview->red	   ? "red"
 		: overview->yellow ? "yellow"
 				   : "green");
 	if (overview->silent != NULL)
-		printf("%-10s %s\n", "daemon", overview->silent);
+		buf_fmt(out, "%-10s %s\n", "daemon", overview->silent);
 	else if (overview->beat_ms < 0)
-		printf("%-10s no heartbeat since boot: start reproute-syncd; "
-		       "all reads go to the primary\n",
+		buf_fmt(out,
+		    "%-10s no heartbeat since boot: start reproute-syncd; "
+		    "all reads go to the primary\n",
 		    "daemon");
 	else
-		printf("%-10s heartbeat %s ago%s\n", "daemon",
-		    admin_span(overview->beat_ms / 1000, span),
+		buf_fmt(out, "%-10s heartbeat %s ago%s\n", "daemon",
+		    clock_span(overview->beat_ms / 1000, span),
 		    overview->beat_ms > conf->sync.valid_ms
 			? ": is "
 			  "reproute-syncd alive?  All reads go to the primary"
 			: "");
 	if (overview->broken != NULL)
-		printf("%-10s %s\n", "table", overview->broken);
+		buf_fmt(out, "%-10s %s\n", "table", overview->broken);
 	else if (!overview->has_table)
-		printf("%-10s none yet\n", "table");
+		buf_fmt(out, "%-10s none yet\n", "table");
 	else
-		printf("%-10s %zu of %zu KiB, %u reader slots\n", "table",
+		buf_fmt(out, "%-10s %zu of %zu KiB, %u reader slots\n", "table",
 		    overview->size.used >> 10, overview->size.map >> 10,
 		    overview->size.readers);
 }
 
 static void
-print_fenced(const struct fenced *fenced, int64_t now_ms)
+print_fenced(const struct fenced *fenced, int64_t now_ms, struct buf *out)
 {
 	char name[NAME_SIZE * 4], span[32];
 
-	printf("    %-30s %u up, %u broken off, %u watched, oldest %s\n",
+	buf_fmt(out, "    %-30s %u up, %u broken off, %u watched, oldest %s\n",
 	    fenced->name[0] != '\0'
 		? log_escape(name, sizeof(name), fenced->name)
 		: "(names without a row)",
 	    fenced->n_up, fenced->n_broken, fenced->n_watched,
-	    admin_span((now_ms - fenced->begun_ms) / 1000, span));
+	    clock_span((now_ms - fenced->begun_ms) / 1000, span));
 }
 
 static void
 print_replica(const struct upstream *replica,
-    const struct replica_status *status)
+    const struct replica_status *status, struct buf *out)
 {
 	char name[256], span[32];
 
-	printf("  %-14s %s%s, lags in %zu", replica->name,
+	buf_fmt(out, "  %-14s %s%s, lags in %zu", replica->name,
 	    status->peer.down ? "down" : "up",
 	    status->peer.drained ? ", drained" : "", status->lagging);
 	if (status->peer.down)
-		printf("; since %s: %s",
-		    admin_span(clock_real_s() - status->peer.since_s, span),
+		buf_fmt(out, "; since %s: %s",
+		    clock_span(clock_real_s() - status->peer.since_s, span),
 		    status->peer.why);
-	putchar('\n');
+	buf_puts(out, "\n");
 	if (status->failing.name[0] != '\0')
-		printf("  %-14s   %s: %s\n", "",
+		buf_fmt(out, "  %-14s   %s: %s\n", "",
 		    log_escape(name, sizeof(name), status->failing.name),
 		    status->failing.why);
 }
 
 static void
-print_git(const struct route_status *status, bool doubt)
+print_git(const struct route_status *status, bool doubt, struct buf *out)
 {
 	const struct route *route = status->route;
 	const struct git_status *git = &status->git;
 	int64_t now_ms = clock_boot_ms();
 
 	if (doubt)
-		printf("  in doubt: a fence could not be written; all reads go "
-		       "to the primary\n");
-	printf("  %-14s %zu repositories known, %zu fenced\n",
+		buf_fmt(out,
+		    "  in doubt: a fence could not be written; all reads go "
+		    "to the primary\n");
+	buf_fmt(out, "  %-14s %zu repositories known, %zu fenced\n",
 	    route->primary->name, git->known, git->fenced);
 	for (size_t i = 0; i < route->n_replicas; i++)
-		print_replica(route->replicas[i], &git->replicas[i]);
+		print_replica(route->replicas[i], &git->replicas[i], out);
 	for (size_t i = 0; i < git->fenced && i < MAX_SHOWN; i++)
-		print_fenced(&git->shown[i], now_ms);
+		print_fenced(&git->shown[i], now_ms, out);
 	if (git->fenced > MAX_SHOWN)
-		printf("    and %zu more\n", git->fenced - MAX_SHOWN);
+		buf_fmt(out, "    and %zu more\n", git->fenced - MAX_SHOWN);
 }
 
 static void
-print_side(const struct upstream *upstream, const struct side_status *side)
+print_side(const struct upstream *upstream, const struct side_status *side,
+    struct buf *out)
 {
 	const struct import *import = &side->import;
 	char span[32];
 
-	printf("  %-14s %zu placed, %zu provisional; ", upstream->name,
+	buf_fmt(out, "  %-14s %zu placed, %zu provisional; ", upstream->name,
 	    side->placed[PLACE_FINAL],
 	    side->placed[PLACE_PROVISIONAL] + side->placed[PLACE_MANIFEST]);
 	if (import->completed_s != 0)
-		printf("imported %s ago",
-		    admin_span(clock_real_s() - import->completed_s, span));
+		buf_fmt(out, "imported %s ago",
+		    clock_span(clock_real_s() - import->completed_s, span));
 	else
-		printf("never imported completely");
+		buf_fmt(out, "never imported completely");
 	if (import->started_s != 0)
-		printf(", again since %s",
-		    admin_span(clock_real_s() - import->started_s, span));
-	printf(": %ju names, %ju conflicts\n", (uintmax_t)import->names,
+		buf_fmt(out, ", again since %s",
+		    clock_span(clock_real_s() - import->started_s, span));
+	buf_fmt(out, ": %ju names, %ju conflicts\n", (uintmax_t)import->names,
 	    (uintmax_t)import->conflicts);
 }
 
 static void
-print_route(const struct route_status *status, bool doubt)
+print_route(const struct route_status *status, bool doubt, struct buf *out)
 {
 	const struct route *route = status->route;
 
-	printf("\n%s (%s, %s)\n", route->name,
-	    admin_is_git(route) ? "git" : "registry", route->prefix);
-	if (admin_is_git(route)) {
-		print_git(status, doubt);
-	} else if (admin_is_migration(route)) {
+	buf_fmt(out, "\n%s (%s, %s)\n", route->name,
+	    route->kind == ROUTE_GIT ? "git" : "registry", route->prefix);
+	if (route->kind == ROUTE_GIT) {
+		print_git(status, doubt, out);
+	} else if (route->to != NULL) {
 		if (!status->registry.imported)
-			printf("  both catalogues were not imported yet: what "
-			       "has no place stays on %s\n",
+			buf_fmt(out,
+			    "  both catalogues were not imported yet: what "
+			    "has no place stays on %s\n",
 			    route->primary->name);
 		for (int i = 0; i < 2; i++)
-			print_side(admin_side(route, i),
-			    &status->registry.sides[i]);
+			print_side(conf_side(route, i),
+			    &status->registry.sides[i], out);
 	} else {
-		printf("  %-14s all of it\n", route->primary->name);
+		buf_fmt(out, "  %-14s all of it\n", route->primary->name);
 	}
 }
 
@@ -193,7 +197,7 @@ wire_registry(struct wire *wire, const struct route_status *status)
 		const struct side_status *side = &status->registry.sides[i];
 
 		wire_begin_object(wire, NULL);
-		wire_text(wire, "upstream", admin_side(status->route, i)->name);
+		wire_text(wire, "upstream", conf_side(status->route, i)->name);
 		wire_number(wire, "placed", (int64_t)side->placed[PLACE_FINAL]);
 		wire_number(wire, "provisional",
 		    (int64_t)(side->placed[PLACE_PROVISIONAL] +
@@ -207,10 +211,10 @@ wire_registry(struct wire *wire, const struct route_status *status)
 	wire_end(wire);
 }
 
-static void
-print_json(const struct overview *overview)
+void
+overview_json(const struct overview *overview, struct buf *out)
 {
-	const struct conf *conf = overview->admin->conf;
+	const struct conf *conf = overview->conf;
 	struct wire *wire = wire_new();
 
 	wire_bool(wire, "red", overview->red);
@@ -228,30 +232,26 @@ print_json(const struct overview *overview)
 		wire_begin_object(wire, NULL);
 		wire_text(wire, "route", route->name);
 		wire_text(wire, "kind",
-		    admin_is_git(route) ? "git" : "registry");
+		    route->kind == ROUTE_GIT ? "git" : "registry");
 		wire_text(wire, "prefix", route->prefix);
 		wire_text(wire, "primary", route->primary->name);
-		if (overview->broken == NULL && admin_is_git(route))
+		if (overview->broken == NULL && route->kind == ROUTE_GIT)
 			wire_git(wire, &overview->routes[i],
 			    overview->doubt[i]);
-		else if (overview->broken == NULL && admin_is_migration(route))
+		else if (overview->broken == NULL && route->to != NULL)
 			wire_registry(wire, &overview->routes[i]);
 		wire_end(wire);
 	}
 	wire_end(wire);
-	admin_print(wire);
+	wire_finish(wire, out);
 }
 
 void
-overview_print(const struct overview *overview)
+overview_text(const struct overview *overview, struct buf *out)
 {
-	const struct conf *conf = overview->admin->conf;
+	const struct conf *conf = overview->conf;
 
-	if (overview->admin->json) {
-		print_json(overview);
-		return;
-	}
-	print_head(overview);
+	print_head(overview, out);
 	for (size_t i = 0; i < conf->n_routes && overview->broken == NULL; i++)
-		print_route(&overview->routes[i], overview->doubt[i]);
+		print_route(&overview->routes[i], overview->doubt[i], out);
 }

@@ -60,7 +60,7 @@ ask_both(struct change *change)
 	struct http *http = http_new();
 
 	for (int i = 0; i < 2; i++)
-		change->has[i] = ask(http, change, admin_side(change->route, i),
+		change->has[i] = ask(http, change, conf_side(change->route, i),
 		    &change->why[i]);
 	http_free(http);
 }
@@ -98,7 +98,7 @@ write_change(struct table_txn *txn, void *arg)
 static const char *
 why_refused(const struct change *change)
 {
-	int target = change->to == admin_side(change->route, 0) ? 0 : 1;
+	int target = change->to == conf_side(change->route, 0) ? 0 : 1;
 
 	if (change->to == NULL || change->admin->force ||
 	    change->has[target] == HAS_IT ||
@@ -125,7 +125,7 @@ print_before(const struct change *change, const char *name)
 							: "provisional",
 		    change->before.reason);
 	for (int i = 0; i < 2 && !admin_is_git(route); i++)
-		printf("  %-14s %s%s%s\n", admin_side(route, i)->name,
+		printf("  %-14s %s%s%s\n", conf_side(route, i)->name,
 		    has_words[change->has[i]], change->why[i] ? ": " : "",
 		    change->why[i] ? change->why[i] : "");
 }
@@ -174,7 +174,7 @@ print_json(const struct change *change)
 		for (int i = 0; i < 2; i++) {
 			wire_begin_object(wire, NULL);
 			wire_text(wire, "upstream",
-			    admin_side(change->route, i)->name);
+			    conf_side(change->route, i)->name);
 			wire_text(wire, "has", words[change->has[i]]);
 			wire_text(wire, "why", change->why[i]);
 			wire_end(wire);
@@ -240,7 +240,7 @@ admin_place(const struct admin *admin, int argc, char **argv, int *status)
 	if (err != ERR_OK)
 		return err;
 	for (int i = 0; i < 2; i++) {
-		const struct upstream *side = admin_side(change.route, i);
+		const struct upstream *side = conf_side(change.route, i);
 
 		if (strcmp(side->name, argv[argc - 1]) == 0)
 			change.to = side;
@@ -382,7 +382,7 @@ import_all(const struct admin *admin, const struct wanted *wanted,
 
 	for (size_t i = 0; i < 2 * admin->conf->n_routes; i++) {
 		const struct route *route = &admin->conf->routes[i / 2];
-		const struct upstream *side = admin_side(route, i % 2);
+		const struct upstream *side = conf_side(route, i % 2);
 		enum err err;
 
 		if (!admin_is_migration(route) ||

@@ -11,6 +11,7 @@
 #include "fcgi/decide.h"
 #include "fcgi/gateway.h"
 #include "fcgi/listener.h"
+#include "fcgi/page.h"
 #include "fcgi/snapshot.h"
 #include "fcgi/writer.h"
 #include "sync/fence.h"
@@ -240,11 +241,23 @@ reload(void *arg)
 }
 
 static void
+send_page(struct gateway_request *request, struct router *router)
+{
+	struct snapshot *snapshot = snapshot_now(&router->conf);
+
+	page_send(request, snapshot->conf, writer_table(router->writer));
+	snapshot_release(snapshot);
+}
+
+static void
 handle(struct gateway_request *request, void *arg)
 {
 	struct router *router = arg;
 
-	decide_request(request, &router->decide);
+	if (page_wanted(request))
+		send_page(request, router);
+	else
+		decide_request(request, &router->decide);
 }
 
 static void

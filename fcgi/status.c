@@ -7,6 +7,7 @@
 
 #include "conf/clock.h"
 #include "conf/log.h"
+#include "fcgi/admin.h"
 #include "fcgi/overview.h"
 #include "sync/row.h"
 #include "sync/wire.h"
@@ -70,7 +71,7 @@ status_print_fences(const struct fences *fences)
 		printf("  fence %s: %s, %s old; %s\n",
 		    fence->token[0] != '\0' ? fence->token : "(common)",
 		    fence_word(fence->state),
-		    admin_span((now_ms - fence->begun_ms) / 1000, span),
+		    clock_span((now_ms - fence->begun_ms) / 1000, span),
 		    fence_wait(fence->state));
 	}
 }
@@ -153,7 +154,7 @@ print_replica(const struct known *known, size_t index)
 	if (mark != NULL)
 		printf(", seen equal at generation %ju, %s ago",
 		    (uintmax_t)mark->generation,
-		    admin_span(clock_real_s() - mark->at_s, span));
+		    clock_span(clock_real_s() - mark->at_s, span));
 	else
 		printf(", never seen equal");
 	if (peer->down)
@@ -171,7 +172,7 @@ print_git(const struct known *known)
 	if (known->has_row)
 		printf("  generation %ju, since %s\n",
 		    (uintmax_t)known->row.generation,
-		    admin_span(clock_real_s() - known->row.changed_s, span));
+		    clock_span(clock_real_s() - known->row.changed_s, span));
 	else
 		printf("  no row yet\n");
 	for (size_t i = 0; known->has_row && i < known->route->n_replicas; i++)
@@ -199,10 +200,10 @@ print_placement(const struct placement *placement)
 
 	printf("  on %s: %s, by %s, since %s", placement->upstream,
 	    place_word(placement->state), placement->reason,
-	    admin_span(now_s - placement->made_s, span));
+	    clock_span(now_s - placement->made_s, span));
 	if (placement->state == PLACE_PROVISIONAL)
 		printf("; without a manifest, its registry is asked in %s",
-		    admin_span(placement->expires_s - now_s, span));
+		    clock_span(placement->expires_s - now_s, span));
 	putchar('\n');
 }
 
@@ -336,18 +337,36 @@ status_name(const struct admin *admin, const struct route *only,
 	return err;
 }
 
+static void
+status_all(const struct admin *admin, int *status)
+{
+	struct table *table = NULL;
+	enum err err = admin_table(admin, false, &table);
+	struct overview overview;
+	struct buf out = { 0 };
+
+	overview_gather(admin->conf, table, err != ERR_OK ? err_text() : NULL,
+	    &overview);
+	if (admin->json)
+		overview_json(&overview, &out);
+	else
+		overview_text(&overview, &out);
+	fwrite(out.data, 1, out.len, stdout);
+	*status = overview.red;
+	buf_free(&out);
+	overview_free(&overview);
+	if (table != NULL)
+		table_close(table);
+}
+
 enum err
 admin_status(const struct admin *admin, int argc, char **argv, int *status)
 {
 	const struct route *only = NULL;
-	struct overview overview;
 	enum err err;
 
 	if (argc == 1) {
-		overview_gather(admin, &overview);
-		overview_print(&overview);
-		*status = overview.red;
-		overview_free(&overview);
+		status_all(admin, status);
 		return ERR_OK;
 	}
 	if (argc > 2 &&

@@ -240,6 +240,19 @@ put_push(const struct webconf *webconf, struct buf *out)
 	buf_puts(out, "}\nelse ");
 }
 
+static const char status_page[] =
+    "$HTTP[\"url\"] == \"/reproute/status\" {\n"
+    "  # How everything is (\"?json\" for programs): for this host only.\n"
+    "  # Whoever comes through a proxy on this host counts as of this host.\n"
+    "  $HTTP[\"remoteip\"] !~ \"^(127[.]|::1$)\" {\n"
+    "    url.access-deny = (\"\")\n"
+    "  }\n"
+    "  setenv.set-environment = (\"REPROUTE_ANSWER\" => \"status\")\n"
+    "  fastcgi.server = (\"/\" => ((\"socket\" => \"%s\",\n"
+    "    \"check-local\" => \"disable\")))\n"
+    "}\n"
+    "else ";
+
 /* mod_auth runs before the router is asked, in whatever order they load. */
 static void
 put_authorize(const struct conf *conf, struct buf *out)
@@ -317,6 +330,7 @@ print_main(const struct webconf *webconf, struct buf *out)
 	buf_puts(out, "}\nelse ");
 	if (conf->push.token_file != NULL)
 		put_push(webconf, out);
+	buf_fmt(out, status_page, webconf->socket);
 	put_condition(out, conf);
 	put_authorize(conf, out);
 	buf_puts(out, settings);

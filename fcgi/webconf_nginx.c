@@ -70,6 +70,18 @@ put_own(const struct webconf *webconf, struct buf *out)
 		    "\tfastcgi_pass unix:%s;\n"
 		    "}\n",
 		    params, webconf->push_socket);
+	buf_puts(out,
+	    "\n"
+	    "# How everything is (\"?json\" for programs): for this host only. "
+	    " Whoever comes\n"
+	    "# through a proxy on this host counts as of this host.\n"
+	    "location = /reproute/status {\n"
+	    "\tallow 127.0.0.0/8;\n"
+	    "\tallow ::1;\n"
+	    "\tdeny all;\n"
+	    "\tauth_request off;\n");
+	put_ask(webconf, "status", out);
+	buf_puts(out, "}\n");
 	if (is_accel(webconf))
 		return;
 	buf_puts(out,

@@ -47,6 +47,7 @@ UNIT_TESTS = \
 	%D%/unit/mem_test \
 	%D%/unit/name_test \
 	%D%/unit/pack_test \
+	%D%/unit/page_test \
 	%D%/unit/peer_test \
 	%D%/unit/peers_test \
 	%D%/unit/pipe_test \

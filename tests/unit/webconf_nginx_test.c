@@ -90,6 +90,12 @@ static const struct {
 	    "\"UNAVAILABLE\"",
 	    true },
 	{ 1, "streams", "proxy_request_buffering off;", true },
+	{ 1, "the status page, for this host only",
+	    "location = /reproute/status {\n\tallow 127.0.0.0/8;\n"
+	    "\tallow ::1;\n\tdeny all;\n",
+	    true },
+	{ 1, "asked of the router", "REPROUTE_ANSWER status;", true },
+	{ 2, "in accel mode, too", "REPROUTE_ANSWER status;", true },
 	{ 1, "no @hold of accel", "location @hold", false },
 	{ 2, "accel's hold", "location @hold {", true },
 	{ 2, "accel asks nobody else", "auth_request /", false },

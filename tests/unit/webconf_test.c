@@ -114,15 +114,18 @@ static const struct {
 	{ "/page;jsessionid=1/x", false },
 };
 
-/* The pattern of the "!~" condition, as lighttpd has it. */
+/* The pattern of the condition on paths, as lighttpd has it. */
 static char *
 condition(const char *text)
 {
-	const char *from = strstr(text, "] !~ \"");
-	const char *to = from != NULL ? strchr(from + 6, '"') : NULL;
+	const char *from = strstr(text, "\"url\"] !~ \"");
+	const char *to;
 
-	return to != NULL ? mem_dup_n(from + 6, (size_t)(to - from - 6))
-			  : mem_dup("");
+	if (from == NULL)
+		return mem_dup("");
+	from = strchr(from, '~') + 3;
+	to = strchr(from, '"');
+	return mem_dup_n(from, (size_t)(to - from));
 }
 
 static void
@@ -183,6 +186,12 @@ static const struct {
 	{ "its own errors", "server.error-handler = \"/reproute/failed\"",
 	    true },
 	{ "streams", "server.stream-request-body = 2", true },
+	{ "the status page", "$HTTP[\"url\"] == \"/reproute/status\" {\n",
+	    true },
+	{ "for this host only",
+	    "  $HTTP[\"remoteip\"] !~ \"^(127[.]|::1$)\" {\n"
+	    "    url.access-deny = (\"\")\n",
+	    true },
 };
 
 static void
