@@ -254,6 +254,16 @@ stage_webconf() {
 		--bin-dir "$STAGE_BIN" --libexec-dir "$STAGE_BIN" "$@"
 }
 
+# stage_tls: the front speaks TLS, too, at $FRONT_TLS_PORT.
+stage_tls() {
+	stage_port FRONT_TLS_PORT
+	mkdir -p "$STAGE/front"
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 \
+		-nodes -days 2 -subj /CN=localhost \
+		-addext 'subjectAltName=DNS:localhost,IP:127.0.0.1' \
+		-keyout "$STAGE/front/key.pem" -out "$STAGE/front/crt.pem" 2>/dev/null
+}
+
 # stage_front: the web server in front, as $STAGE_FRONT says: lighttpd, nginx,
 # or nginx-accel (the router redirects in it).
 stage_front() {

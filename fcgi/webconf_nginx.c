@@ -86,9 +86,13 @@ put_own(const struct webconf *webconf, struct buf *out)
 		return;
 	buf_puts(out,
 	    "\n"
-	    "# The question to the router.  internal: an outsider gets 404.\n"
+	    "# The question to the router.  internal: an outsider gets 404.  "
+	    "The limit on\n"
+	    "# bodies is looked at here again: no pushes of more than 1 MB "
+	    "else.\n"
 	    "location = /reproute/ask {\n"
 	    "\tinternal;\n"
+	    "\tclient_max_body_size 0;\n"
 	    "\tauth_request off;\n");
 	put_ask(webconf, "name", out);
 	buf_puts(out, "}\n");

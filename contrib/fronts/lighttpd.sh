@@ -3,7 +3,14 @@
 # SPDX-License-Identifier: ISC
 
 front_start() {
-	local dir=$STAGE/front
+	local dir=$STAGE/front tls=
+	[ -z "${FRONT_TLS_PORT:-}" ] || tls="
+		server.modules += (\"mod_openssl\")
+		\$SERVER[\"socket\"] == \"127.0.0.1:$FRONT_TLS_PORT\" {
+			ssl.engine = \"enable\"
+			ssl.pemfile = \"$dir/crt.pem\"
+			ssl.privkey = \"$dir/key.pem\"
+		}"
 	stage_webconf lighttpd main --lua-file "$dir/reproute.lua" \
 		--access-log "$STAGE/log/access" > "$dir/reproute.conf" &&
 		stage_webconf lighttpd script > "$dir/reproute.lua" || return
@@ -18,6 +25,7 @@ front_start() {
 		# what is not routed; through a pipe, since lighttpd keeps lines for a
 		# file back for seconds
 		accesslog.filename = "|/usr/bin/tee -a $STAGE/log/access"
+		$tls
 		accesslog.format = "%h \"%r\" %s upstream=%{REPROUTE_UPSTREAM}e reason=%{REPROUTE_REASON}e"
 	EOT
 	lighttpd -tt -f "$dir/lighttpd.conf" &&

@@ -27,6 +27,10 @@ front_start() {
 			include $dir/http.conf;
 			server {
 				listen 127.0.0.1:$FRONT_PORT;
+				${FRONT_TLS_PORT:+
+				listen 127.0.0.1:$FRONT_TLS_PORT ssl http2;
+				ssl_certificate $dir/crt.pem;
+				ssl_certificate_key $dir/key.pem;}
 				root $STAGE/www;
 				include $dir/server.conf;
 			}

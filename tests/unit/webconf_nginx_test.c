@@ -73,6 +73,10 @@ static const struct {
 	    true },
 	{ 1, "path parameters", "location ~ \"(?s)^(?:/scm/|", true },
 	{ 1, "asks", "auth_request /reproute/ask;", true },
+	{ 1, "with any body",
+	    "location = /reproute/ask {\n\tinternal;\n"
+	    "\tclient_max_body_size 0;\n",
+	    true },
 	{ 1, "jumps", "try_files /.reproute/no/such/file $reproute_target;",
 	    true },
 	{ 1, "the router", "fastcgi_pass unix:/run/fcgi.sock;", true },
