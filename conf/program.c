@@ -178,6 +178,7 @@ program_start(const struct program *program, int argc, char **argv,
 	umask(0007);
 	log_open(program->name);
 	build_tables(program, program->in_order ? "+" : "", longs, shorts);
+	out->trusted = trusted;
 	out->conf_file = default_conf(trusted);
 	while ((opt = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
 		const struct program_option *own = own_option(program, opt);

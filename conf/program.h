@@ -33,6 +33,7 @@ struct program {
 struct program_run {
 	const char *conf_file; /* -c, else $REPROUTE_CONF, else the default */
 	int first;	       /* index of the first operand */
+	bool trusted;	       /* no rights were gained (setgid) */
 };
 
 /*

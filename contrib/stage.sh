@@ -8,7 +8,8 @@
 # which a trap on EXIT must call, ends every process that was started, by its
 # pid, and fails if one of them, or a child of theirs, is left behind.
 
-# front_start: the web server in front
+# front_start: the web server in front; FRONT_STARTS_ROUTER where it does that
+FRONT_STARTS_ROUTER=
 STAGE_FRONT=${STAGE_FRONT:-lighttpd}
 # shellcheck source=/dev/null
 . "$(dirname "${BASH_SOURCE[0]}")/fronts/${STAGE_FRONT%%-*}.sh"
@@ -88,17 +89,20 @@ stage_stop() {
 	return 0
 }
 
-# Pids of processes that carry this stage in their environment, but this shell.
+# stage_owns PID: that process carries this stage in its environment.
+stage_owns() {
+	grep -qzxF "REPROUTE_STAGE=$STAGE" "/proc/$1/environ" 2>/dev/null
+}
+
+# Pids of all that do, but this shell.
 stage_left() {
-	local environ pid
-	for environ in /proc/[0-9]*/environ; do
-		pid=${environ#/proc/}
-		pid=${pid%/environ}
+	local dir pid
+	for dir in /proc/[0-9]*; do
+		pid=${dir#/proc/}
 		if [ "$pid" = $$ ] || [ "$pid" = "$BASHPID" ]; then
 			continue
 		fi
-		grep -qzxF "REPROUTE_STAGE=$STAGE" "$environ" 2>/dev/null &&
-			echo "$pid"
+		stage_owns "$pid" && echo "$pid"
 	done
 }
 
@@ -227,10 +231,22 @@ stage_conf() {
 	"$STAGE_BIN/reproute" check -t >&2
 }
 
+# stage_router: unless the web server starts it
 stage_router() {
+	[ -z "$FRONT_STARTS_ROUTER" ] || return 0
 	stage_start router "$STAGE_BIN/reproute-fcgi" \
 		--listen "$STAGE/run/fcgi.sock"
 	stage_wait 10 test -S "$STAGE/run/fcgi.sock"
+}
+
+# stage_routers: the pids of all of them, whoever started them.
+stage_routers() {
+	local dir
+	for dir in /proc/[0-9]*; do
+		[ "$dir/exe" -ef "$STAGE_BIN/reproute-fcgi" ] &&
+			stage_owns "${dir#/proc/}" && echo "${dir#/proc/}"
+	done
+	return 0
 }
 
 # stage_push_endpoint: as FastCGI, for a front without CGI; outlives the front.
@@ -251,7 +267,7 @@ stage_webconf() {
 	local server=$1 part=$2
 	shift 2
 	"$STAGE_BIN/reproute" webconf "$server" --part "$part" \
-		--bin-dir "$STAGE_BIN" --libexec-dir "$STAGE_BIN" "$@"
+		--bin-dir "$STAGE_BIN" --sbin-dir "$STAGE_BIN" --libexec-dir "$STAGE_BIN" "$@"
 }
 
 # stage_tls: the front speaks TLS, too, at $FRONT_TLS_PORT.
@@ -264,8 +280,9 @@ stage_tls() {
 		-keyout "$STAGE/front/key.pem" -out "$STAGE/front/crt.pem" 2>/dev/null
 }
 
-# stage_front: the web server in front, as $STAGE_FRONT says: lighttpd, nginx,
-# or nginx-accel (the router redirects in it).
+# stage_front: the web server in front, as $STAGE_FRONT says: lighttpd,
+# lighttpd-bin (which starts routers), nginx, or nginx-accel (the router
+# redirects in it).
 stage_front() {
 	mkdir -p "$STAGE/front"
 	front_start

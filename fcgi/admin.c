@@ -73,6 +73,7 @@ static const struct program_option drain_options[] = {
 };
 static const struct program_option webconf_options[] = {
 	{ "part", 0, "PART", "which file of it", NULL, &admin.part },
+	{ "app", 0, "APP", "who starts the router", NULL, &admin.app },
 	{ "mode", 0, "MODE", "how nginx asks it", NULL, &admin.mode },
 	{ "check", 0, NULL, "compare an installed file with it", &admin.check,
 	    NULL },
@@ -86,6 +87,8 @@ static const struct program_option webconf_options[] = {
 	    NULL, &admin.lua_file },
 	{ "bin-dir", 0, "DIR", "where reproute is (" BINDIR ")", NULL,
 	    &admin.bin_dir },
+	{ "sbin-dir", 0, "DIR", "where reproute-fcgi is (" SBINDIR ")", NULL,
+	    &admin.sbin_dir },
 	{ "libexec-dir", 0, "DIR", "where reproute-push is (" LIBEXECDIR ")",
 	    NULL, &admin.libexec_dir },
 	OPTION_END,

@@ -21,6 +21,8 @@
 
 /* As whom the programs run where there is such a user. */
 #define USER "reproute"
+/* Where the router listens that is started on its own. */
+#define ROUTER_SOCKET "fcgi.sock"
 /* Of one user; whoever is in more than these is taken not to be. */
 #define MAX_GROUPS 256
 
@@ -75,9 +77,9 @@ check_jit(struct report *report)
 		say(report, LEVEL_OK, "rules", "patterns run as machine code");
 	else
 		say(report, LEVEL_WARNING, "rules",
-		    "no JIT for patterns: they "
-		    "are slower, and work all the same (is "
-		    "MemoryDenyWriteExecute set?)");
+		    "no JIT for patterns: they are slower, and work all the "
+		    "same "
+		    "(is MemoryDenyWriteExecute set?)");
 }
 
 static const char *
@@ -127,8 +129,7 @@ check_members(struct report *report, const char *subject, gid_t gid)
 	for (char **member = group->gr_mem; *member != NULL; member++)
 		if (strcmp(*member, USER) != 0)
 			say(report, LEVEL_WARNING, subject,
-			    "%s is in the "
-			    "group %s, and can change the state: "
+			    "%s is in the group %s, and can change the state: "
 			    "gpasswd -d %s %s",
 			    *member, group->gr_name, *member, group->gr_name);
 }
@@ -144,9 +145,8 @@ check_dir(struct report *report, const char *subject, const char *path,
 	if (stat(path, &status) == -1) {
 		/* the group of the run-time directory is the web server's */
 		say(report, LEVEL_ERROR, subject,
-		    "%s: %s; make it: install -d "
-		    "-o %s -g %s -m %s %s",
-		    path, strerror(errno), USER, state ? USER : "www-data",
+		    "%s: %s; make it: install -d -o %s -g %s -m %s %s", path,
+		    strerror(errno), USER, state ? USER : "www-data",
 		    state ? "2770" : "2750", path);
 		return false;
 	}
@@ -158,26 +158,25 @@ check_dir(struct report *report, const char *subject, const char *path,
 	}
 	if (eaccess(path, state ? R_OK | W_OK | X_OK : X_OK) == -1) {
 		say(report, LEVEL_ERROR, subject,
-		    "%s (%s:%s %04o): %s may not "
-		    "use it: run this as %s or root",
+		    "%s (%s:%s %04o): %s may not use it: run this as %s or "
+		    "root",
 		    path, owner, group, status.st_mode & 07777,
 		    user_name(geteuid(), we), USER);
 		return false;
 	}
 	if ((status.st_mode & 07) != 0)
 		say(report, LEVEL_WARNING, subject,
-		    "%s (%s:%s %04o) is open "
-		    "to everybody: chmod o= %s",
-		    path, owner, group, status.st_mode & 07777, path);
+		    "%s (%s:%s %04o) is open to everybody: chmod o= %s", path,
+		    owner, group, status.st_mode & 07777, path);
 	else if (!is_owner(status.st_uid))
 		say(report, LEVEL_WARNING, subject,
-		    "%s belongs to %s: chown "
-		    "%s it, or the programs cannot use it",
+		    "%s belongs to %s: chown %s it, or the programs cannot use "
+		    "it",
 		    path, owner, USER);
 	else if ((status.st_mode & S_ISGID) == 0)
 		say(report, LEVEL_WARNING, subject,
-		    "%s (%s:%s %04o): what is "
-		    "made in it will not be of its group: chmod g+s %s",
+		    "%s (%s:%s %04o): what is made in it will not be of its "
+		    "group: chmod g+s %s",
 		    path, owner, group, status.st_mode & 07777, path);
 	else
 		say(report, LEVEL_OK, subject, "%s (%s:%s %04o)", path, owner,
@@ -216,12 +215,21 @@ check_socket(struct report *report, const char *name, int type,
 		say(report, LEVEL_OK, name, "%s listens", whose);
 	else if (error == ENOENT || error == ECONNREFUSED)
 		say(report, LEVEL_WARNING, name,
-		    "%s: nobody listens; does %s "
-		    "run?",
-		    path, whose);
+		    "%s: nobody listens; does %s run?", path, whose);
 	else
 		say(report, LEVEL_ERROR, name, "%s: %s", path, strerror(error));
 	free(path);
+}
+
+static bool
+router_lives(const struct conf *conf)
+{
+	struct pulse *pulse = NULL;
+	bool lives = pulse_open(conf->run_dir, false, &pulse) == ERR_OK &&
+	    pulse_has_router(pulse);
+
+	pulse_close(pulse);
+	return lives;
 }
 
 static bool
@@ -261,8 +269,8 @@ say_readable(struct report *report, const char *subject, const char *path,
 		bit = S_IRGRP;
 	if ((status.st_mode & bit) == 0)
 		say(report, LEVEL_ERROR, subject,
-		    "%s (%s:%s %04o): the user "
-		    "%s may not read it: chgrp %s it, and chmod 0640",
+		    "%s (%s:%s %04o): the user %s may not read it: chgrp %s "
+		    "it, and chmod 0640",
 		    path, user_name(status.st_uid, owner),
 		    group_name(status.st_gid, group), status.st_mode & 07777,
 		    USER, USER);
@@ -270,26 +278,41 @@ say_readable(struct report *report, const char *subject, const char *path,
 		say(report, LEVEL_OK, subject, "%s", path);
 }
 
-/* The push endpoint writes the state, and runs as the web server's user. */
+/* A program that writes the state, though the web server's user starts it. */
 static void
-check_endpoint(struct report *report)
+check_setgid(struct report *report, const char *name, const char *path)
 {
-	static const char path[] = LIBEXECDIR "/reproute-push";
 	const struct group *group = getgrnam(USER);
 	struct stat status;
 
-	if (report->admin->conf->push.token_file == NULL || group == NULL ||
-	    stat(path, &status) == -1)
+	if (group == NULL || stat(path, &status) == -1)
 		return;
 	if ((status.st_mode & S_ISGID) == 0 || status.st_gid != group->gr_gid)
-		say(report, LEVEL_WARNING, "reproute-push",
-		    "%s is not setgid "
-		    "%s: as another user it cannot write the state: chgrp %s "
-		    "it, then chmod 2755",
+		say(report, LEVEL_WARNING, name,
+		    "%s is not setgid %s: started by a web server, as another "
+		    "user, "
+		    "it cannot write the state: chgrp %s it, then chmod 2755",
 		    path, USER, USER);
 	else
-		say(report, LEVEL_OK, "reproute-push", "%s, setgid %s", path,
-		    USER);
+		say(report, LEVEL_OK, name, "%s, setgid %s", path, USER);
+}
+
+static void
+check_router(struct report *report)
+{
+	const struct conf *conf = report->admin->conf;
+	char *path = mem_fmt("%s/" ROUTER_SOCKET, conf->run_dir);
+	bool lives = router_lives(conf);
+
+	if (lives && try_socket(path, SOCK_STREAM) != 0)
+		say(report, LEVEL_OK, ROUTER_SOCKET,
+		    "nobody listens, but a router runs: started by the web "
+		    "server, or on TCP");
+	else
+		check_socket(report, ROUTER_SOCKET, SOCK_STREAM, "the router");
+	if (!lives)
+		check_setgid(report, "reproute-fcgi", SBINDIR "/reproute-fcgi");
+	free(path);
 }
 
 static void
@@ -323,9 +346,7 @@ check_auth_file(struct report *report, const char *subject, const char *path,
 		    strerror(errno));
 	else if ((status.st_mode & 07) != 0)
 		say(report, LEVEL_ERROR, subject,
-		    "%s: others may read it; "
-		    "chmod 0600 it",
-		    path);
+		    "%s: others may read it; chmod 0600 it", path);
 	else
 		say_readable(report, subject, path, ours);
 }
@@ -348,7 +369,9 @@ check_files(struct report *report)
 	const struct conf *conf = report->admin->conf;
 
 	check_secret(report, "push.token_file", conf->push.token_file, true);
-	check_endpoint(report);
+	if (conf->push.token_file != NULL)
+		check_setgid(report, "reproute-push",
+		    LIBEXECDIR "/reproute-push");
 	check_secret(report, "replica.token_file", conf->replica.token_file,
 	    false);
 	check_auth_file(report, "replica.auth_file", conf->replica.auth_file,
@@ -387,30 +410,26 @@ check_table(struct report *report)
 
 	if (err == ERR_OK && table == NULL) {
 		say(report, LEVEL_WARNING, "table",
-		    "there is none yet; the "
-		    "daemon and the router make it when they start");
+		    "there is none yet; the daemon and the router make it when "
+		    "they start");
 		return;
 	}
 	if (err == ERR_OK)
 		err = table_measure(table, &size);
 	if (err == ERR_OK)
 		say(report, LEVEL_OK, "table",
-		    "format %d, %zu of %zu KiB, %u "
-		    "readers",
-		    TABLE_FORMAT, size.used >> 10, size.map >> 10,
-		    size.readers);
+		    "format %d, %zu of %zu KiB, %u readers", TABLE_FORMAT,
+		    size.used >> 10, size.map >> 10, size.readers);
 	if (err == ERR_OK)
 		err = table_read(table, find_orphan, &orphan);
 	if (err == ERR_OK)
 		say(report, LEVEL_ERROR, "placements",
-		    "%s is placed on the "
-		    "upstream \"%s\", which the configuration does not have: "
-		    "put it back",
+		    "%s is placed on the upstream \"%s\", which the "
+		    "configuration does not have: put it back",
 		    orphan.name, orphan.upstream);
 	else if (err == ERR_ABSENT)
 		say(report, LEVEL_OK, "placements",
-		    "the upstreams of all are "
-		    "there");
+		    "the upstreams of all are there");
 	else
 		say(report, LEVEL_ERROR, "table", "%s", err_text());
 	table_close(table);
@@ -430,8 +449,9 @@ check_pulse(struct report *report)
 	age_ms = pulse_age_ms(pulse);
 	if (age_ms < 0)
 		say(report, LEVEL_ERROR, "heartbeat",
-		    "none since boot: start "
-		    "reproute-syncd; until then all reads go to the primary");
+		    "none since boot: start reproute-syncd; until then all "
+		    "reads "
+		    "go to the primary");
 	else
 		say(report,
 		    age_ms > conf->sync.valid_ms ? LEVEL_ERROR : LEVEL_OK,
@@ -440,10 +460,9 @@ check_pulse(struct report *report)
 		    (intmax_t)conf->sync.valid_ms / 1000);
 	for (size_t i = 0; i < conf->n_routes; i++)
 		if (conf->routes[i].kind == ROUTE_GIT &&
-		    pulse_doubt(pulse, &conf->routes[i]) != 0)
+		    pulse_doubt(pulse, &conf->routes[i]))
 			say(report, LEVEL_ERROR, conf->routes[i].name,
-			    "in "
-			    "doubt: a fence could not be written; see the "
+			    "in doubt: a fence could not be written; see the "
 			    "router's log");
 	pulse_close(pulse);
 }
@@ -472,8 +491,7 @@ admin_check(const struct admin *admin, int argc, char **argv, int *status)
 			    "the daemon");
 			check_socket(&report, WAKE_SOCKET, SOCK_DGRAM,
 			    "the daemon");
-			check_socket(&report, "fcgi.sock", SOCK_STREAM,
-			    "the router");
+			check_router(&report);
 		}
 		check_files(&report);
 	}

@@ -93,14 +93,21 @@ static void
 raise_fence(struct turn *turn)
 {
 	const struct request *request = &turn->request;
+	bool guarded;
 
 	token_new(turn->token);
 	if (write_fence(turn->decide->writer, turn->snapshot, request->route,
-		request->name, turn->token) != ERR_OK)
-		log_gated(&turn->decide->no_fence, LOG_ERR,
-		    "%s: all reads go "
-		    "to the primary until a fence is committed: %s",
-		    request->route->name, err_text());
+		request->name, turn->token, &guarded) != ERR_OK)
+		log_gated(&turn->decide->no_fence, LOG_ERR, "%s: %s: %s",
+		    request->route->name,
+		    guarded ? "all reads go to the primary until a fence is "
+			      "committed"
+			    : "pushes are held until a fence can be committed",
+		    err_text());
+	if (!guarded) {
+		turn->token[0] = '\0';
+		hold(&turn->decision);
+	}
 	wake_send(turn->snapshot->conf->run_dir, request->route->name,
 	    request->name);
 }

@@ -229,7 +229,7 @@ look_at_pulse(const struct conf *conf, struct finding *out)
 		    "the daemon's heartbeat is %jd s old; "
 		    "decided as if it were fresh",
 		    (intmax_t)age_ms / 1000);
-	if (pulse_doubt(pulse, out->request.route) != 0) {
+	if (pulse_doubt(pulse, out->request.route)) {
 		out->git.doubt = true;
 		buf_puts(next_note(out), "the route's doubt flag is up");
 	}

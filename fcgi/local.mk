@@ -6,7 +6,6 @@ noinst_LIBRARIES += %D%/libdoors.a
 	%D%/check.c \
 	%D%/choose.c %D%/choose.h \
 	%D%/decide.c %D%/decide.h \
-	%D%/doubts.c %D%/doubts.h \
 	%D%/endpoint.c %D%/endpoint.h \
 	%D%/explain.c \
 	%D%/gateway.c %D%/gateway.h \
@@ -33,7 +32,8 @@ noinst_LIBRARIES += %D%/libdoors.a
 	%D%/writes.c %D%/writes.h
 %C%_libdoors_a_CPPFLAGS = $(AM_CPPFLAGS) $(PLACES)
 # where installed programs are, for what webconf prints
-PLACES = -DBINDIR='"$(bindir)"' -DLIBEXECDIR='"$(libexecdir)"'
+PLACES = -DBINDIR='"$(bindir)"' -DSBINDIR='"$(sbindir)"' \
+	-DLIBEXECDIR='"$(libexecdir)"'
 DOORS_LIBS = fcgi/libdoors.a $(TRUTH_LIBS)
 
 sbin_PROGRAMS += reproute-fcgi

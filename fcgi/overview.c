@@ -176,7 +176,7 @@ look_at_pulse(struct overview *overview)
 		for (size_t i = 0; i < conf->n_routes; i++) {
 			overview->doubt[i] = conf->routes[i].kind ==
 				ROUTE_GIT &&
-			    pulse_doubt(pulse, &conf->routes[i]) != 0;
+			    pulse_doubt(pulse, &conf->routes[i]);
 			overview->red |= overview->doubt[i];
 		}
 		pulse_close(pulse);

@@ -315,7 +315,7 @@ wake_daemon(const struct effect *effect)
 }
 
 static enum err
-open_table(void *arg, struct table **table, struct pulse **pulse)
+open_table(void *arg, struct pulse *pulse, struct table **table)
 {
 	const struct push *push = arg;
 

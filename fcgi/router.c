@@ -89,15 +89,26 @@ check_orphans(struct table_txn *txn, void *arg)
 	return err == ERR_ABSENT ? ERR_OK : err;
 }
 
-/* When the router starts, its epochs rise: every mark is seen again. */
+/* What a start owes the table; later it says what was done. */
+struct start {
+	struct table *table;
+	const struct conf *conf;
+	bool first;	  /* no other router lives */
+	unsigned changed; /* epochs that a change of conf raised */
+};
+
+/*
+ * Nobody minded writes while there was no router: then every mark is seen
+ * again.  One that joins others voids nothing.
+ */
 static enum err
 adopt_at_start(struct table_txn *txn, void *arg)
 {
-	const struct conf *conf = arg;
-	unsigned changed;
-	enum err err;
+	struct start *start = arg;
+	const struct conf *conf = start->conf;
+	enum err err = epochs_adopt(txn, conf, &start->changed);
 
-	if ((err = epochs_adopt(txn, conf, &changed)) != ERR_OK)
+	if (err != ERR_OK || !start->first)
 		return err;
 	for (size_t i = 0; i < conf->n_routes; i++)
 		if (conf->routes[i].kind == ROUTE_GIT &&
@@ -107,40 +118,59 @@ adopt_at_start(struct table_txn *txn, void *arg)
 }
 
 static enum err
-open_state(const struct conf *conf, struct table **table, struct pulse **pulse)
+start_work(void *arg, bool first)
 {
-	enum err err;
+	struct start *start = arg;
 
-	if ((err = table_open(conf->state_dir, true, table)) != ERR_OK)
-		return err;
-	err = table_read(*table, check_orphans, (void *)conf);
-	if (err == ERR_OK)
-		err = table_write(*table, adopt_at_start, (void *)conf);
-	if (err == ERR_OK)
-		err = pulse_open(conf->run_dir, true, pulse);
-	if (err != ERR_OK)
-		table_close(*table);
-	return err;
+	start->first = first;
+	return table_write(start->table, adopt_at_start, start);
 }
 
-/* In the writer's thread. */
+/* In the writer's thread, like open_table(). */
 static enum err
-open_for_writer(void *arg, struct table **out, struct pulse **out_pulse)
+open_pulse(void *arg, struct pulse **out)
 {
 	struct router *router = arg;
 	struct snapshot *snapshot = snapshot_now(&router->conf);
-	struct table *table;
-	struct pulse *pulse;
-	enum err err = open_state(snapshot->conf, &table, &pulse);
+	enum err err = pulse_open(snapshot->conf->run_dir, true, out);
+
+	if (err == ERR_OK && pulse_claim(*out) != ERR_OK)
+		log_msg(LOG_WARNING, "%s", err_text());
+	snapshot_release(snapshot);
+	return err;
+}
+
+static enum err
+open_state(const struct conf *conf, struct pulse *pulse, struct table **out)
+{
+	struct start start = { .conf = conf };
+	enum err err = table_open(conf->state_dir, true, &start.table);
+
+	if (err != ERR_OK)
+		return err;
+	err = table_read(start.table, check_orphans, (void *)conf);
+	if (err == ERR_OK)
+		err = pulse_join(pulse, start_work, &start);
+	if (err != ERR_OK) {
+		table_close(start.table);
+		return err;
+	}
+	if (start.first || start.changed > 0)
+		wake_send(conf->run_dir, NULL, NULL);
+	*out = start.table;
+	return ERR_OK;
+}
+
+static enum err
+open_table(void *arg, struct pulse *pulse, struct table **out)
+{
+	struct router *router = arg;
+	struct snapshot *snapshot = snapshot_now(&router->conf);
+	enum err err = open_state(snapshot->conf, pulse, out);
 
 	if (err == ERR_CONF) {
 		log_msg(LOG_ERR, "%s", err_text());
 		_exit(EX_CONFIG);
-	}
-	if (err == ERR_OK) {
-		*out = table;
-		*out_pulse = pulse;
-		wake_send(snapshot->conf->run_dir, NULL, NULL);
 	}
 	snapshot_release(snapshot);
 	return err;
@@ -263,7 +293,8 @@ handle(struct gateway_request *request, void *arg)
 static void
 start(struct router *router)
 {
-	const struct writer_options writer = { .open = open_for_writer,
+	const struct writer_options writer = { .pulse = open_pulse,
+		.open = open_table,
 		.failed = log_failure,
 		.arg = router,
 		.conf = &router->conf };
@@ -291,6 +322,23 @@ end(struct router *router)
 	snapshots_end(&router->conf);
 }
 
+/*
+ * A setgid one that anybody can start must do no more for him than the
+ * router's own socket would: he takes part only if he may go to where that
+ * is, as the web server does.  (That he names no socket to be made is
+ * listener_open()'s to see.)
+ */
+static void
+check_starter(const struct program_run *run, const struct conf *conf)
+{
+	/* access(2) asks for the real user and group */
+	if (!run->trusted && access(conf->run_dir, X_OK) == -1)
+		program_fail(err_set(ERR_DENIED,
+		    "%s: whoever starts this must be in the group of that "
+		    "directory, the web server's",
+		    conf->run_dir));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -299,6 +347,7 @@ main(int argc, char **argv)
 	struct gateway_options gateway = { .handler = handle,
 		.arg = &router,
 		.reload = reload };
+	struct conf *conf;
 	unsigned mode;
 	enum err err;
 
@@ -308,7 +357,9 @@ main(int argc, char **argv)
 	mode = number_or_usage("mode", mode_text, 8, 0, 0777, DEFAULT_MODE);
 	router.conf_file = run.conf_file;
 	gateway_hold_signals();
-	snapshots_init(&router.conf, program_conf(&run));
+	conf = program_conf(&run);
+	check_starter(&run, conf);
+	snapshots_init(&router.conf, conf);
 	err = listener_open(listen_at, mode, &router.listener);
 	if (err != ERR_OK)
 		program_fail(err);

@@ -109,7 +109,8 @@ webconf_check(const struct webconf *webconf)
 {
 	const char *const paths[] = { webconf->socket, webconf->push_socket,
 		webconf->feed_socket, webconf->script, webconf->access_log,
-		webconf->bin_dir, webconf->libexec_dir, webconf->conf_file };
+		webconf->bin_dir, webconf->sbin_dir, webconf->libexec_dir,
+		webconf->conf_file };
 	const struct conf *conf = webconf->conf;
 	enum err err = ERR_OK;
 

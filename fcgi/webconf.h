@@ -16,13 +16,14 @@ struct webconf {
 	const struct conf *conf;
 	const char *conf_file;	 /* NULL: the default one */
 	const char *command;	 /* that prints this part, for its head */
+	const char *app;	 /* who starts the router: of webconf_server */
 	const char *mode;	 /* how it is asked: of webconf_server */
 	const char *socket;	 /* of reproute-fcgi */
 	const char *push_socket; /* of reproute-push, where there is no CGI */
 	const char *feed_socket; /* of reproute-syncd */
 	const char *script;	 /* where lighttpd's second file is put */
 	const char *access_log;	 /* where routed requests are logged */
-	const char *bin_dir, *libexec_dir;
+	const char *bin_dir, *sbin_dir, *libexec_dir;
 };
 
 /* One file of a server's part; ERR_CONF where the server cannot do it. */
@@ -34,10 +35,13 @@ struct webconf_part {
 	webconf_print *print;
 };
 
-/* A web server; the first mode is taken where none is said. */
+/* A web server; the first app and mode are taken where none is said. */
 struct webconf_server {
 	const char *name;
 	const char *access_log;	  /* where the site has it on Debian */
+	const char *const *apps; /* ended by NULL */
+	/* of the router in any app but the first; NULL: as in that one */
+	const char *app_socket;
 	const char *const *modes; /* ended by NULL */
 	const struct webconf_part *parts;
 };

@@ -4,6 +4,11 @@
 
 #include "fcgi/webconf.h"
 
+/* The app in which lighttpd starts the router. */
+#define BIN_PATH "bin-path"
+/* How many: more than one, see starts[]. */
+#define MAX_PROCS 4
+
 /*
  * The way of a request (lighttpd 1.4.69, response.c and gw_backend.c): the
  * script, which takes away what only the router may say; mod_proxy, which
@@ -70,9 +75,24 @@ static const char authorizer[] =
     "\n"
     "  # No answer in 10 seconds is 504, and no router 503: nothing goes to\n"
     "  # any upstream without a decision.\n"
-    "  fastcgi.server = (\"/\" => ((\"socket\" => \"%s\",\n"
+    "  fastcgi.server = (\"/\" => ((\"socket\" => \"%s\",\n%s"
     "    \"mode\" => \"authorizer\", \"check-local\" => \"disable\",\n"
     "    \"connect-timeout\" => 2, \"read-timeout\" => 10)))\n";
+
+/* Does lighttpd start the router? */
+static bool
+is_started(const struct webconf *webconf)
+{
+	return strcmp(webconf->app, BIN_PATH) == 0;
+}
+
+static const char starts[] =
+    "\n"
+    "  # lighttpd starts the router, as its own user: %s/reproute-fcgi\n"
+    "  # must be setgid reproute to write the state, see reproute-fcgi(8).\n"
+    "  # Several, so that the others answer while one that ended is started\n"
+    "  # again.  Their sockets (with -0, -1, ... behind the name) are lighttpd's\n"
+    "  # to make: in a directory that only its user can enter.\n";
 
 static const char feed[] =
     "\n"
@@ -248,7 +268,7 @@ static const char status_page[] =
     "    url.access-deny = (\"\")\n"
     "  }\n"
     "  setenv.set-environment = (\"REPROUTE_ANSWER\" => \"status\")\n"
-    "  fastcgi.server = (\"/\" => ((\"socket\" => \"%s\",\n"
+    "  fastcgi.server = (\"/\" => ((\"socket\" => \"%s%s\",\n"
     "    \"check-local\" => \"disable\")))\n"
     "}\n"
     "else ";
@@ -265,6 +285,35 @@ put_authorize(const struct conf *conf, struct buf *out)
 			    "  # for %s, since a replica asks nobody who may "
 			    "read.\n",
 			    conf->routes[i].name, conf->routes[i].prefix);
+}
+
+/* Where the router is asked, and how lighttpd starts it where it does. */
+static void
+put_router(const struct webconf *webconf, struct buf *out)
+{
+	struct buf started = { 0 };
+
+	if (is_started(webconf)) {
+		buf_fmt(out, starts, webconf->sbin_dir);
+		buf_fmt(&started,
+		    "    \"bin-path\" => \"%s/reproute-fcgi\", "
+		    "\"max-procs\" => %d,\n",
+		    webconf->sbin_dir, MAX_PROCS);
+		if (webconf->conf_file != NULL) {
+			buf_puts(out,
+			    "  # A setgid one would not believe "
+			    "REPROUTE_CONF: for this configuration,\n"
+			    "  # lighttpd's user must be able to write the "
+			    "state by itself.\n");
+			buf_fmt(&started,
+			    "    \"bin-environment\" => "
+			    "(\"REPROUTE_CONF\" => \"%s\"),\n",
+			    webconf->conf_file);
+		}
+	}
+	buf_fmt(out, authorizer, webconf->socket,
+	    started.data != NULL ? started.data : "");
+	buf_free(&started);
 }
 
 static enum err
@@ -330,12 +379,14 @@ print_main(const struct webconf *webconf, struct buf *out)
 	buf_puts(out, "}\nelse ");
 	if (conf->push.token_file != NULL)
 		put_push(webconf, out);
-	buf_fmt(out, status_page, webconf->socket);
+	/* lighttpd numbers the sockets of those that it starts */
+	buf_fmt(out, status_page, webconf->socket,
+	    is_started(webconf) ? "-0" : "");
 	put_condition(out, conf);
 	put_authorize(conf, out);
 	buf_puts(out, settings);
 	buf_fmt(out, attract, webconf->script);
-	buf_fmt(out, authorizer, webconf->socket);
+	put_router(webconf, out);
 	buf_puts(out, feed);
 	put_log(webconf, out);
 	err = put_upstreams(conf, out);
@@ -397,6 +448,7 @@ print_script(const struct webconf *webconf, struct buf *out)
 	return ERR_OK;
 }
 
+static const char *const apps[] = { "socket", BIN_PATH, NULL };
 static const char *const modes[] = { "authorizer", NULL };
 static const struct webconf_part parts[] = {
 	{ "main", "/etc/lighttpd/conf-available/70-reproute.conf", print_main },
@@ -406,6 +458,8 @@ static const struct webconf_part parts[] = {
 const struct webconf_server webconf_lighttpd = {
 	.name = "lighttpd",
 	.access_log = "/var/log/lighttpd/access.log",
+	.apps = apps,
+	.app_socket = "/run/lighttpd/reproute.sock",
 	.modes = modes,
 	.parts = parts,
 };

@@ -338,6 +338,7 @@ print_server(const struct webconf *webconf, struct buf *out)
 	return err;
 }
 
+static const char *const apps[] = { "socket", NULL };
 static const char *const modes[] = { "auth_request", "accel", NULL };
 static const struct webconf_part parts[] = {
 	{ "http", "/etc/nginx/conf.d/reproute.conf", webconf_nginx_http },
@@ -347,6 +348,7 @@ static const struct webconf_part parts[] = {
 const struct webconf_server webconf_nginx = {
 	.name = "nginx",
 	.access_log = "/var/log/nginx/access.log",
+	.apps = apps,
 	.modes = modes,
 	.parts = parts,
 };

@@ -23,7 +23,7 @@ static const struct webconf_server *const servers[] = {
 struct choice {
 	const struct webconf_server *server;
 	const struct webconf_part *part; /* NULL: all, for --check */
-	const char *mode;
+	const char *app, *mode;
 	const char *file; /* --check's, or NULL */
 };
 
@@ -38,18 +38,18 @@ choose_server(const char *name, struct choice *choice)
 	return err_set(ERR_USAGE, "which web server: lighttpd or nginx?");
 }
 
+/* Which word of a list it is; the first where none is said. */
 static enum err
-choose_mode(const char *said, struct choice *choice)
+choose_word(const struct webconf_server *server, const char *option,
+    const char *const *words, const char *said, const char **out)
 {
-	const char *const *mode = choice->server->modes;
-
-	while (said != NULL && *mode != NULL && strcmp(*mode, said) != 0)
-		mode++;
-	choice->mode = *mode;
-	return *mode != NULL
-	    ? ERR_OK
-	    : err_set(ERR_USAGE, "--mode %s: %s does not know that", said,
-		  choice->server->name);
+	while (said != NULL && *words != NULL && strcmp(*words, said) != 0)
+		words++;
+	if (*words == NULL)
+		return err_set(ERR_USAGE, "--%s %s: %s does not know that",
+		    option, said, server->name);
+	*out = *words;
+	return ERR_OK;
 }
 
 static enum err
@@ -82,7 +82,10 @@ choose(const struct admin *admin, int argc, char **argv, struct choice *choice)
 		return err_set(ERR_USAGE, "one web server's name is wanted");
 	choice->file = argc == 3 ? argv[2] : NULL;
 	if ((err = choose_server(argv[1], choice)) == ERR_OK &&
-	    (err = choose_mode(admin->mode, choice)) == ERR_OK)
+	    (err = choose_word(choice->server, "app", choice->server->apps,
+		 admin->app, &choice->app)) == ERR_OK &&
+	    (err = choose_word(choice->server, "mode", choice->server->modes,
+		 admin->mode, &choice->mode)) == ERR_OK)
 		err = choose_part(admin->part, admin->check, choice);
 	return err;
 }
@@ -95,11 +98,13 @@ command_of(const struct admin *admin, const struct choice *choice,
 	const struct {
 		const char *option, *value;
 	} said[] = {
+		{ "app", admin->app },
 		{ "mode", admin->mode },
 		{ "socket", admin->socket },
 		{ "access-log", admin->access_log },
 		{ "lua-file", admin->lua_file },
 		{ "bin-dir", admin->bin_dir },
+		{ "sbin-dir", admin->sbin_dir },
 		{ "libexec-dir", admin->libexec_dir },
 	};
 	struct buf out = { 0 };
@@ -202,17 +207,29 @@ absolute_conf(const char *file, char **out)
 	return *out != NULL ? ERR_OK : err_sys("%s", file);
 }
 
+/* Where the router is asked, unless said otherwise; for the caller to free. */
+static char *
+default_socket(const struct choice *choice, const char *run_dir)
+{
+	const struct webconf_server *server = choice->server;
+
+	return server->app_socket != NULL && choice->app != server->apps[0]
+	    ? mem_dup(server->app_socket)
+	    : below(run_dir, "fcgi.sock");
+}
+
 static enum err
 run(const struct admin *admin, const struct choice *choice, int *status)
 {
 	const char *run_dir = admin->conf->run_dir;
-	char *conf_file = NULL, *socket = below(run_dir, "fcgi.sock");
+	char *conf_file = NULL, *socket = default_socket(choice, run_dir);
 	char *push_socket = below(run_dir, "push.sock");
 	char *feed_socket = below(run_dir, FEED_SOCKET);
 	enum err err = absolute_conf(admin->conf->file, &conf_file);
 	struct webconf webconf = {
 		.conf = admin->conf,
 		.conf_file = conf_file,
+		.app = choice->app,
 		.mode = choice->mode,
 		.socket = said_or(admin->socket, socket),
 		.push_socket = push_socket,
@@ -221,6 +238,7 @@ run(const struct admin *admin, const struct choice *choice, int *status)
 		.access_log = said_or(admin->access_log,
 		    choice->server->access_log),
 		.bin_dir = said_or(admin->bin_dir, BINDIR),
+		.sbin_dir = said_or(admin->sbin_dir, SBINDIR),
 		.libexec_dir = said_or(admin->libexec_dir, LIBEXECDIR),
 	};
 

@@ -12,8 +12,8 @@
 
 #include "conf/clock.h"
 #include "conf/mem.h"
-#include "fcgi/doubts.h"
 #include "fcgi/job.h"
+#include "sync/doubts.h"
 
 /* Between two tries of what failed. */
 #define AGAIN_MS 1000
@@ -26,11 +26,12 @@ struct writer {
 	struct writer_options options;
 	pthread_t thread;
 	pthread_mutex_t lock;
-	pthread_cond_t wake;   /* any of what follows changed */
-	struct jobs queue;     /* not looked at yet */
-	unsigned n_jobs;       /* queued, under way, or kept */
-	bool stopping, ended;  /* asked to; did */
-	bool doubts;	       /* some route may be in doubt */
+	pthread_cond_t wake;  /* any of what follows changed */
+	struct jobs queue;    /* not looked at yet */
+	unsigned n_jobs;      /* queued, under way, or kept */
+	bool stopping, ended; /* asked to; did */
+	/* how often doubt was raised; all of it was settled at that count */
+	uint64_t raises, settled;
 	int64_t lost_until_ms; /* a fence was refused: doubt stays so long */
 	_Atomic(struct table *) table; /* published */
 	_Atomic(struct pulse *) pulse;
@@ -160,89 +161,74 @@ write_jobs(struct writer *writer, struct jobs *jobs)
 	}
 }
 
-/* Under the lock. */
-static void
-lose(struct writer *writer, int64_t until_ms)
-{
-	if (until_ms > writer->lost_until_ms)
-		writer->lost_until_ms = until_ms;
-}
-
-/*
- * Lets others read the table, unless a fence is still queued whose caller
- * has left: without a pulse it could raise no doubt.
- */
+/* Lets others read the table. */
 static void
 publish(struct writer *writer)
 {
-	bool late = false;
-
-	if (atomic_load(&writer->table) != NULL)
-		return;
 	pthread_mutex_lock(&writer->lock);
-	for (struct job *job = writer->queue.first; job != NULL;
-	     job = job->next)
-		late |= job->refs == 1;
-	if (!late) {
-		if (writer->own_pulse != NULL)
-			lose(writer,
-			    doubts_adopt(writer->own_pulse,
-				writer->options.conf,
-				writer->lost_until_ms > clock_boot_ms()));
-		atomic_store(&writer->pulse, writer->own_pulse);
-		atomic_store(&writer->table, writer->own_table);
-		pthread_cond_broadcast(&writer->wake);
-	}
+	atomic_store(&writer->table, writer->own_table);
+	pthread_cond_broadcast(&writer->wake);
 	pthread_mutex_unlock(&writer->lock);
 }
 
+/* Under the lock. */
+static bool
+in_doubt(const struct writer *writer)
+{
+	return writer->raises != writer->settled;
+}
+
+static enum err
+renew(struct writer *writer)
+{
+	struct snapshot *snapshot = snapshot_now(writer->options.conf);
+	enum err err = doubts_renew(writer->own_table, writer->own_pulse,
+	    pulse_slot(writer->own_pulse), snapshot->conf);
+
+	snapshot_release(snapshot);
+	return err;
+}
+
 /*
- * Every fence whose lateness those numbers tell of is committed: each was
+ * Every fence whose lateness that many raises tell of is committed: each was
  * queued before its caller raised doubt, and all that was queued when the
- * numbers were noted has been written.
+ * raises were counted has been written.
  */
 static void
-settle(struct writer *writer, struct doubts *doubts)
+settle(struct writer *writer, uint64_t raises)
 {
-	bool lost;
+	bool due, lost;
 
 	pthread_mutex_lock(&writer->lock);
+	due = raises != writer->settled;
 	lost = clock_boot_ms() < writer->lost_until_ms;
 	pthread_mutex_unlock(&writer->lock);
-	if (doubts->n > 0 && !lost &&
-	    doubts_settle(doubts, writer->own_table, writer->own_pulse) !=
-		ERR_OK)
+	if (!due)
+		return;
+	writer->again_ms = clock_boot_ms() + AGAIN_MS;
+	if (lost)
+		return;
+	if (renew(writer) != ERR_OK) {
 		report(writer);
-}
-
-/*
- * Whether it has to look again: at once, or later if it tried in vain.  The
- * configuration may be another one now.
- */
-static void
-note_whether_in_doubt(struct writer *writer, bool tried)
-{
-	struct doubts doubts;
-
-	doubts_note(&doubts, writer->own_pulse, writer->options.conf);
-	doubts_end(&doubts);
+		return;
+	}
 	pthread_mutex_lock(&writer->lock);
-	writer->doubts = doubts.n > 0;
+	if (writer->raises == raises) {
+		pulse_doubt_settle(writer->own_pulse);
+		writer->settled = raises;
+	}
 	pthread_mutex_unlock(&writer->lock);
-	if (doubts.n > 0 && tried)
-		writer->again_ms = clock_boot_ms() + AGAIN_MS;
 }
 
 static void
 work(struct writer *writer)
 {
 	struct jobs jobs;
-	struct doubts doubts;
+	uint64_t raises;
 
 	jobs_init(&jobs);
-	/* before the queue is taken: settle() */
-	doubts_note(&doubts, writer->own_pulse, writer->options.conf);
 	pthread_mutex_lock(&writer->lock);
+	raises = writer->raises;
 	jobs_move(&jobs, &writer->queue);
 	pthread_mutex_unlock(&writer->lock);
 	write_jobs(writer, &jobs);
@@ -250,12 +236,8 @@ work(struct writer *writer)
 		jobs_move(&jobs, &writer->kept);
 		write_jobs(writer, &jobs);
 	}
-	if (writer->kept.first == NULL) {
-		publish(writer);
-		settle(writer, &doubts);
-	}
-	doubts_end(&doubts);
-	note_whether_in_doubt(writer, doubts.n > 0);
+	if (writer->kept.first == NULL)
+		settle(writer, raises);
 }
 
 /* Until the queue, the hour of a second try, or the end; is it the end? */
@@ -266,8 +248,7 @@ wait_for_work(struct writer *writer)
 
 	pthread_mutex_lock(&writer->lock);
 	while (!writer->stopping && writer->queue.first == NULL) {
-		bool again = writer->kept.first != NULL || writer->doubts ||
-		    atomic_load(&writer->table) == NULL;
+		bool again = writer->kept.first != NULL || in_doubt(writer);
 		int64_t wait_ms = writer->again_ms - clock_boot_ms();
 		struct timespec at = monotonic_in(wait_ms);
 
@@ -317,14 +298,30 @@ wait_closed(struct writer *writer, const struct timespec *until, bool *over)
 	return ends;
 }
 
+/* The pulse is published even where the table cannot be opened. */
+static enum err
+open_both(struct writer *writer)
+{
+	const struct writer_options *options = &writer->options;
+	enum err err = ERR_OK;
+
+	if (options->pulse != NULL && writer->own_pulse == NULL) {
+		err = options->pulse(options->arg, &writer->own_pulse);
+		atomic_store(&writer->pulse, writer->own_pulse);
+	}
+	if (err == ERR_OK)
+		err = options->open(options->arg, writer->own_pulse,
+		    &writer->own_table);
+	return err;
+}
+
 /* False: it was to end before the table was open. */
 static bool
 open_table(struct writer *writer)
 {
 	enum err err;
 
-	while ((err = writer->options.open(writer->options.arg,
-		    &writer->own_table, &writer->own_pulse)) != ERR_OK) {
+	while ((err = open_both(writer)) != ERR_OK) {
 		struct timespec until = monotonic_in(AGAIN_MS);
 		bool over = false;
 
@@ -345,8 +342,10 @@ writer_main(void *arg)
 	bool ends = !open_table(writer);
 
 	writer->again_ms = 0;
-	if (!ends)
+	if (!ends) {
+		publish(writer);
 		work(writer);
+	}
 	while (!ends) {
 		ends = wait_for_work(writer);
 		if (ends)
@@ -510,18 +509,19 @@ writer_run(struct writer *writer, const struct write_kind *kind, void *data,
 	return err;
 }
 
-void
+bool
 writer_doubt(struct writer *writer, const struct route *route, bool lost)
 {
-	struct pulse *pulse;
+	struct pulse *pulse = writer_pulse(writer);
+	int64_t until_ms = clock_boot_ms() + route->fence_ms;
+	bool raised;
 
 	pthread_mutex_lock(&writer->lock);
-	if (lost)
-		lose(writer, clock_boot_ms() + route->fence_ms);
-	/* NULL: nobody reads the table before the write is in it */
-	if ((pulse = writer_pulse(writer)) != NULL)
-		(void)pulse_doubt_raise(pulse, route);
-	writer->doubts = true;
+	raised = pulse != NULL && pulse_doubt_raise(pulse, route);
+	writer->raises += raised;
+	if (raised && lost && until_ms > writer->lost_until_ms)
+		writer->lost_until_ms = until_ms;
 	pthread_cond_broadcast(&writer->wake);
 	pthread_mutex_unlock(&writer->lock);
+	return raised;
 }

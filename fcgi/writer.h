@@ -25,11 +25,14 @@ struct writer;
 
 struct writer_options {
 	/*
-	 * Opens the table, and does what a start owes it; called in the
-	 * writer's thread, once a second until it succeeds.  The writer
-	 * takes both over; *pulse may stay NULL (no doubt is ever raised).
+	 * Both are called in the writer's thread, once a second until they
+	 * succeed; the writer takes over what they open.  pulse comes first,
+	 * with a slot for doubt, so that doubt can be raised before there is
+	 * a table; NULL: none ever is.  open does what a start owes the
+	 * table; its pulse is borrowed, or NULL.
 	 */
-	enum err (*open)(void *arg, struct table **table, struct pulse **pulse);
+	enum err (*pulse)(void *arg, struct pulse **);
+	enum err (*open)(void *arg, struct pulse *, struct table **);
 	/* What failed, in the writer's thread, for the log; or NULL. */
 	void (*failed)(void *arg, const char *text);
 	void *arg;
@@ -48,8 +51,8 @@ MUST_USE enum err writer_start(const struct writer_options *,
 MUST_USE enum err writer_stop(struct writer *);
 
 /*
- * NULL until the table is open and all that was queued before is in it;
- * until then nobody knows what it says.  Borrowed until writer_stop().
+ * NULL until it is open; where there is a table, there is a pulse, if there
+ * is to be any.  Borrowed until writer_stop().
  */
 struct table *writer_table(struct writer *);
 struct pulse *writer_pulse(struct writer *);
@@ -80,7 +83,8 @@ MUST_USE enum err writer_run(struct writer *, const struct write_kind *,
  * Puts a route in doubt until all writes that are queued now are committed
  * and the route's epoch raised.  lost: a fence could not even be queued;
  * then at least for the route's fence_s, as for a push without a word.
+ * false: there is no pulse, or no slot in it.
  */
-void writer_doubt(struct writer *, const struct route *, bool lost);
+MUST_USE bool writer_doubt(struct writer *, const struct route *, bool lost);
 
 #endif

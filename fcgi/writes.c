@@ -39,7 +39,8 @@ static const struct write_kind fence_kind = {
 
 enum err
 write_fence(struct writer *writer, struct snapshot *snapshot,
-    const struct route *route, const char *name, const char *token)
+    const struct route *route, const char *name, const char *token,
+    bool *guarded)
 {
 	struct fence_write write = { .snapshot = snapshot_hold(snapshot),
 		.route = route,
@@ -50,8 +51,8 @@ write_fence(struct writer *writer, struct snapshot *snapshot,
 	snprintf(write.token, sizeof(write.token), "%s", token);
 	err = writer_run(writer, &fence_kind, &write, WRITE_WAIT_MS);
 	/* before anybody is told that the fence is late */
-	if (err != ERR_OK)
-		writer_doubt(writer, route, err == ERR_LIMIT);
+	*guarded = err == ERR_OK ||
+	    writer_doubt(writer, route, err == ERR_LIMIT);
 	return err;
 }
 

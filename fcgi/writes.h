@@ -15,10 +15,11 @@
 /*
  * Raises a fence.  An error: it was not committed in time; then the route
  * is in doubt from before this returns until it was committed and the
- * route's epoch raised.  route is of snapshot's conf.
+ * route's epoch raised.  *guarded false: nor could doubt be raised, so that
+ * the push must not be let through.  route is of snapshot's conf.
  */
 MUST_USE enum err write_fence(struct writer *, struct snapshot *,
-    const struct route *, const char *name, const char *token);
+    const struct route *, const char *name, const char *token, bool *guarded);
 
 /* What place_write() is asked; texts are copied. */
 struct place_order {

@@ -11,6 +11,7 @@
 #include "conf/clock.h"
 #include "conf/log.h"
 #include "conf/mem.h"
+#include "sync/doubts.h"
 #include "sync/fence.h"
 #include "sync/health.h"
 #include "sync/imports.h"
@@ -193,6 +194,9 @@ tick(struct daemon *daemon, bool kicked)
 
 	err = mind_the_gap(daemon);
 	if (err == ERR_OK)
+		err = doubts_expire(daemon->table, daemon->pulse, daemon->conf,
+		    clock_boot_ms());
+	if (err == ERR_OK)
 		err = table_write(daemon->table, expire_fences, &expiry);
 	if (err == ERR_OK)
 		err = lanes_requeue(daemon->lanes, &requeued, beat,
@@ -307,6 +311,9 @@ pass(struct daemon *daemon, bool *fits)
 	enum err err;
 
 	err = mind_the_gap(daemon);
+	if (err == ERR_OK)
+		err = doubts_expire(daemon->table, daemon->pulse, daemon->conf,
+		    clock_boot_ms());
 	if (err == ERR_OK)
 		err = table_write(daemon->table, expire_fences, &expiry);
 	if (err == ERR_OK)

@@ -7,6 +7,7 @@ noinst_LIBRARIES += %D%/libtruth.a
 	%D%/converge.c %D%/converge.h \
 	%D%/daemon.c %D%/daemon.h \
 	%D%/damp.c %D%/damp.h \
+	%D%/doubts.c %D%/doubts.h \
 	%D%/feed.c %D%/feed.h \
 	%D%/fence.c %D%/fence.h \
 	%D%/fetch.c %D%/fetch.h \

@@ -99,7 +99,7 @@ doubt_of(const struct pulse *pulse, const struct conf *conf,
 
 	if (pulse == NULL)
 		return NULL;
-	if (pulse_doubt(pulse, route) != 0)
+	if (pulse_doubt(pulse, route))
 		return "a change could not be written to the table in time";
 	age_ms = pulse_age_ms(pulse);
 	if (age_ms < 0)

@@ -2,8 +2,10 @@
 # lighttpd.sh: the front lighttpd, all of it but its port from webconf
 # SPDX-License-Identifier: ISC
 
+[ "$STAGE_FRONT" != lighttpd-bin ] || FRONT_STARTS_ROUTER=1
+
 front_start() {
-	local dir=$STAGE/front tls=
+	local dir=$STAGE/front tls= app=()
 	[ -z "${FRONT_TLS_PORT:-}" ] || tls="
 		server.modules += (\"mod_openssl\")
 		\$SERVER[\"socket\"] == \"127.0.0.1:$FRONT_TLS_PORT\" {
@@ -11,7 +13,9 @@ front_start() {
 			ssl.pemfile = \"$dir/crt.pem\"
 			ssl.privkey = \"$dir/key.pem\"
 		}"
-	stage_webconf lighttpd main --lua-file "$dir/reproute.lua" \
+	[ -z "$FRONT_STARTS_ROUTER" ] ||
+		app=(--app bin-path --socket "$dir/router.sock")
+	stage_webconf lighttpd main --lua-file "$dir/reproute.lua" "${app[@]}" \
 		--access-log "$STAGE/log/access" > "$dir/reproute.conf" &&
 		stage_webconf lighttpd script > "$dir/reproute.lua" || return
 	cat > "$dir/lighttpd.conf" <<-EOT

@@ -93,11 +93,18 @@ exits 1 "an installed file that was changed" \
 like "$(cat out)" '^-# by hand$' "is shown where it differs"
 exits 1 "another mode is another file" \
 	webconf nginx --part server --mode accel --check nginx.server
+exits 0 "webconf of routers that lighttpd starts" \
+	webconf lighttpd --part main --app bin-path
+like "$(cat out)" '"socket" => "/run/lighttpd/reproute.sock"' \
+	"which it asks where it makes sockets"
+like "$(cat out)" '^# Printed by: .* --app bin-path$' "by this command"
 exits 71 "webconf --check of no file" \
 	webconf nginx --part http --check nothing-there
 exits 64 "webconf of another server" webconf nonsense --part main
 exits 64 "webconf of no part" webconf nginx
 exits 64 "webconf of another part" webconf nginx --part script
 exits 64 "webconf of another mode" webconf nginx --part http --mode magic
+exits 64 "webconf of an app of another server" \
+	webconf nginx --part http --app bin-path
 exits 64 "webconf of two files" webconf nginx --part http --check a b
 story_end

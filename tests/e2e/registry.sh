@@ -92,7 +92,8 @@ upload=$(curl -s -o /dev/null -D - -d "" \
 	sed -n 's/^[Ll]ocation: //p')
 STAGE_MIGRATE_KEYS='include = ("^nobody/");'
 ok "the rules are narrowed" stage_conf
-kill -HUP "$(cat "$STAGE/pid/router")"
+# shellcheck disable=SC2046 # pids
+kill -HUP $(stage_routers)
 eventually 10 "the router takes them up" sh -c \
 	"[ \"\$(curl -s -o /dev/null -D - -d '' $FRONT/v2/team/fresh/blobs/uploads/ -w '%{http_code}' | tail -1)\" = 202 ] && \
 	\"$STAGE_BIN/reproute\" explain GET $FRONT/v2/team/fresh/tags/list | grep -q old"

@@ -150,7 +150,8 @@ spoil_placement(struct scene *scene)
 static void
 spoil_doubt(struct scene *scene)
 {
-	(void)pulse_doubt_raise(scene->pulse, scene->world.code);
+	must(pulse_claim(scene->pulse));
+	(void)!pulse_doubt_raise(scene->pulse, scene->world.code);
 }
 
 static void
@@ -208,6 +209,22 @@ spoil_router(struct scene *scene)
 	scene->router = NULL;
 }
 
+static enum err
+start(void *arg, bool first)
+{
+	(void)arg;
+	(void)first;
+	return ERR_OK;
+}
+
+/* One that a web server started listens elsewhere. */
+static void
+move_router(struct scene *scene)
+{
+	spoil_router(scene);
+	must(pulse_join(scene->pulse, start, NULL));
+}
+
 static void
 spoil_table(struct scene *scene)
 {
@@ -238,6 +255,8 @@ static const struct {
 	    "run?\n",
 	    true },
 	{ "router", spoil_router, 0, "warning  fcgi.sock: ", true },
+	{ "router-moved", move_router, 0,
+	    "ok       fcgi.sock: nobody listens, but a router runs: ", true },
 	{ "table", spoil_table, 0, "warning  table: there is none yet", true },
 };
 

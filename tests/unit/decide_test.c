@@ -27,20 +27,34 @@ struct scene {
 	struct decide decide;
 	int wakes;   /* the daemon's end */
 	bool locked; /* its writer cannot open the table */
+	bool blind;  /* nor raise doubt */
 };
 
 static enum err
-open_both(void *arg, struct table **table, struct pulse **pulse)
+open_pulse(void *arg, struct pulse **out)
+{
+	struct scene *scene = arg;
+	struct pulse *pulse;
+
+	if (scene->blind)
+		return err_set(ERR_SYS, "no pulse");
+	if (pulse_open(scene->tool.dir, true, &pulse) != ERR_OK)
+		return ERR_SYS;
+	pulse_beat(pulse);
+	*out = pulse;
+	return pulse_claim(pulse);
+}
+
+static enum err
+open_table(void *arg, struct pulse *pulse, struct table **table)
 {
 	struct scene *scene = arg;
 
+	(void)pulse;
 	if (scene->locked)
 		return err_set(ERR_TABLE, "locked");
 	/* the world's, which the writer takes over */
 	*table = scene->world.table;
-	if (pulse_open(scene->tool.dir, true, pulse) != ERR_OK)
-		return ERR_SYS;
-	pulse_beat(*pulse);
 	return ERR_OK;
 }
 
@@ -72,9 +86,10 @@ note_imports(struct table_txn *txn, void *arg)
 }
 
 static void
-scene_begin(struct scene *scene, const char *name, bool locked)
+scene_begin(struct scene *scene, const char *name, bool locked, bool blind)
 {
-	const struct writer_options options = { .open = open_both,
+	const struct writer_options options = { .pulse = open_pulse,
+		.open = open_table,
 		.arg = scene,
 		.conf = &scene->conf };
 	struct world *world = &scene->world;
@@ -82,6 +97,7 @@ scene_begin(struct scene *scene, const char *name, bool locked)
 
 	memset(scene, 0, sizeof(*scene));
 	scene->locked = locked;
+	scene->blind = blind;
 	world_open(world, name);
 	world_learn(world, world->code, "p/fresh p/lags");
 	world_mark(world, world->code, world->one, "p/fresh");
@@ -224,7 +240,7 @@ test_answers(void)
 	struct look look = { .world = &scene.world };
 	bool token;
 
-	scene_begin(&scene, "answers", false);
+	scene_begin(&scene, "answers", false, false);
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		tap_str(ask(&scene, rows[i].method, rows[i].target, &token),
 		    rows[i].says, "%s %s", rows[i].method, rows[i].target);
@@ -265,45 +281,59 @@ test_forms(void)
 {
 	struct scene scene;
 
-	scene_begin(&scene, "forms", false);
+	scene_begin(&scene, "forms", false, false);
 	for (size_t i = 0; i < COUNT(forms); i++)
 		tap_str(cgi_ask(handle, &scene.decide, forms[i].variables),
 		    forms[i].answer, "%s", forms[i].claim);
 	scene_end(&scene);
 }
 
-/* No table: reads are in doubt, registries are held, pushes go on. */
+/*
+ * No table: reads are in doubt, registries are held, pushes go on, since doubt
+ * is raised in all routers; where it cannot be (blind) they are held, too.
+ */
 static const struct {
+	bool blind;
 	const char *method, *target, *says;
 	bool token;
 } locked_rows[] = {
-	{ "GET", "/git/p/fresh/info/refs?service=git-upload-pack", "main doubt",
-	    false },
-	{ "POST", "/git/p/fresh/git-receive-pack", "main write", true },
-	{ "GET", "/git/p/fresh/archive", "main other", false },
-	{ "GET", "/v2/", "old other", false },
-	{ "GET", "/v2/team/a/tags/list", "hold held", false },
-	{ "POST", "/v2/team/a/blobs/uploads/", "hold held", false },
+	{ false, "GET", "/git/p/fresh/info/refs?service=git-upload-pack",
+	    "main doubt", false },
+	{ false, "POST", "/git/p/fresh/git-receive-pack", "main write", true },
+	{ false, "GET", "/git/p/fresh/archive", "main other", false },
+	{ false, "GET", "/v2/", "old other", false },
+	{ false, "GET", "/v2/team/a/tags/list", "hold held", false },
+	{ false, "POST", "/v2/team/a/blobs/uploads/", "hold held", false },
+	{ true, "GET", "/git/p/fresh/info/refs?service=git-upload-pack",
+	    "main doubt", false },
+	{ true, "POST", "/git/p/fresh/git-receive-pack", "hold held", false },
+	{ true, "GET", "/git/p/fresh/info/refs?service=git-receive-pack",
+	    "main write", false },
 };
 
 static void
 test_locked(void)
 {
-	struct scene scene;
+	struct scene scenes[2];
 	bool token;
 
-	scene_begin(&scene, "locked", true);
+	scene_begin(&scenes[false], "locked", true, false);
+	scene_begin(&scenes[true], "blind", true, true);
 	for (size_t i = 0; i < COUNT(locked_rows); i++) {
-		tap_str(ask(&scene, locked_rows[i].method,
-			    locked_rows[i].target, &token),
-		    locked_rows[i].says, "no table: %s %s",
+		tap_str(ask(&scenes[locked_rows[i].blind],
+			    locked_rows[i].method, locked_rows[i].target,
+			    &token),
+		    locked_rows[i].says, "no table%s: %s %s",
+		    locked_rows[i].blind ? " and no pulse" : "",
 		    locked_rows[i].method, locked_rows[i].target);
 		tap_int(token, locked_rows[i].token,
-		    "no table, row %zu: a "
-		    "token",
-		    i);
+		    "no table, row %zu: a token", i);
 	}
-	scene_end(&scene);
+	tap_ok(pulse_doubt(writer_pulse(scenes[false].decide.writer),
+		   scenes[false].world.code),
+	    "the push that went on put its route in doubt");
+	scene_end(&scenes[false]);
+	scene_end(&scenes[true]);
 }
 
 int

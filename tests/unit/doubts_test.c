@@ -1,44 +1,57 @@
-/* doubts_test.c: which routes are in doubt, and what ends that */
+/* doubts_test.c: how a route comes out of doubt: its epoch first */
 /* SPDX-License-Identifier: ISC */
-#include "fcgi/doubts.h"
+#include "sync/doubts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "conf/clock.h"
 #include "sync/peer.h"
 #include "tests/unit/tap.h"
-#include "tests/unit/tool.h"
+#include "tests/unit/world.h"
 
 struct scene {
 	struct world world;
-	struct tool tool;
-	struct snapshots conf;
-	struct pulse *pulse;
+	char *run_dir;
+	struct pulse *router, *daemon;
 };
+
+static void
+must(enum err err)
+{
+	if (err == ERR_OK)
+		return;
+	printf("Bail out! %s\n", err_text());
+	exit(1);
+}
 
 static void
 scene_begin(struct scene *scene, const char *name)
 {
-	struct conf *conf = NULL;
-
 	world_open(&scene->world, name);
-	tool_begin(&scene->tool, &scene->world, name, "", "");
-	if (conf_read(scene->tool.conf, &conf) != ERR_OK ||
-	    pulse_open(scene->tool.dir, true, &scene->pulse) != ERR_OK) {
-		printf("Bail out! %s\n", err_text());
-		exit(1);
-	}
-	snapshots_init(&scene->conf, conf);
+	scene->run_dir = mem_fmt("%s/%s.run", tap_dir(), name);
+	mkdir(scene->run_dir, 0700);
+	must(pulse_open(scene->run_dir, true, &scene->router));
+	must(pulse_open(scene->run_dir, true, &scene->daemon));
+	must(pulse_claim(scene->router));
 }
 
 static void
 scene_end(struct scene *scene)
 {
-	snapshots_end(&scene->conf);
-	pulse_close(scene->pulse);
-	tool_end(&scene->tool);
+	pulse_close(scene->router);
+	pulse_close(scene->daemon);
+	free(scene->run_dir);
 	world_close(&scene->world);
+}
+
+/* Its doubt stays, as when it is killed. */
+static void
+router_dies(struct scene *scene)
+{
+	pulse_close(scene->router);
+	scene->router = NULL;
 }
 
 struct look {
@@ -62,142 +75,98 @@ epoch_of(struct scene *scene, const struct route *route)
 {
 	struct look look = { .route = route };
 
-	return table_read(scene->world.table, look_body, &look) == ERR_OK
-	    ? (long long)look.epoch
-	    : -1;
+	must(table_read(scene->world.table, look_body, &look));
+	return (long long)look.epoch;
 }
 
 static void
-test_settle(void)
+test_renew(void)
 {
 	struct scene scene;
-	struct doubts doubts;
-	const struct route *code, *more;
+	struct world *world = &scene.world;
 
-	scene_begin(&scene, "settle");
-	code = scene.world.code;
-	more = scene.world.more;
-	doubts_note(&doubts, scene.pulse, &scene.conf);
-	tap_int(doubts.n, 0, "no doubt at first");
-	doubts_end(&doubts);
-	(void)pulse_doubt_raise(scene.pulse, code);
-	/* no Git route, so that its flag is nobody's */
-	(void)pulse_doubt_raise(scene.pulse, scene.world.images);
-	doubts_note(&doubts, scene.pulse, &scene.conf);
-	tap_int(doubts.n, 1, "one route is in doubt");
-	tap_int(doubts_settle(&doubts, scene.world.table, scene.pulse), ERR_OK,
-	    "it is settled");
-	tap_int(pulse_doubt(scene.pulse, code), 0, "its flag is down");
-	tap_int(epoch_of(&scene, code), 1, "marks of before count no more");
-	tap_int(epoch_of(&scene, more), 0, "another route's do");
-	doubts_end(&doubts);
+	scene_begin(&scene, "renew");
+	(void)!pulse_doubt_raise(scene.router, world->code);
+	/* no Git route: it has no epoch */
+	(void)!pulse_doubt_raise(scene.router, world->images);
+	must(doubts_renew(world->table, scene.router, pulse_slot(scene.router),
+	    &world->conf));
+	tap_int(epoch_of(&scene, world->code), 1,
+	    "marks of before count no more");
+	tap_int(epoch_of(&scene, world->more), 0, "another route's do");
+	tap_int(epoch_of(&scene, world->images), 0, "nor is there a third");
+	tap_ok(pulse_doubt(scene.daemon, world->code),
+	    "it is still in doubt: that is its router's to end");
 	scene_end(&scene);
 }
 
-/* One that is raised between note and settle stays. */
-static void
-test_raised_again(void)
-{
-	struct scene scene;
-	struct doubts doubts;
-
-	scene_begin(&scene, "again");
-	(void)pulse_doubt_raise(scene.pulse, scene.world.code);
-	(void)pulse_doubt_raise(scene.pulse, scene.world.more);
-	doubts_note(&doubts, scene.pulse, &scene.conf);
-	tap_int(doubts.n, 2, "two routes are in doubt");
-	(void)pulse_doubt_raise(scene.pulse, scene.world.code);
-	tap_int(doubts_settle(&doubts, scene.world.table, scene.pulse), ERR_OK,
-	    "they are settled");
-	tap_ok(pulse_doubt(scene.pulse, scene.world.code) != 0,
-	    "but not the one that was raised meanwhile");
-	tap_int(pulse_doubt(scene.pulse, scene.world.more), 0,
-	    "the other one is");
-	doubts_end(&doubts);
-	scene_end(&scene);
-}
-
-/* A reload while doubt is noted: the routes are those of before. */
-static void
-test_reload(void)
-{
-	struct scene scene;
-	struct doubts doubts;
-	struct conf *empty = mem_zalloc(sizeof(*empty));
-
-	scene_begin(&scene, "reload");
-	(void)pulse_doubt_raise(scene.pulse, scene.world.code);
-	doubts_note(&doubts, scene.pulse, &scene.conf);
-	snapshots_replace(&scene.conf, empty);
-	tap_int(doubts_settle(&doubts, scene.world.table, scene.pulse), ERR_OK,
-	    "settled after a reload");
-	tap_int(pulse_doubt(scene.pulse, scene.world.code), 0,
-	    "as the route that it was");
-	doubts_end(&doubts);
-	doubts_end(&doubts);
-	scene_end(&scene);
-}
-
-static void
-test_no_pulse(void)
-{
-	struct scene scene;
-	struct doubts doubts;
-
-	scene_begin(&scene, "none");
-	doubts_note(&doubts, NULL, &scene.conf);
-	tap_ok(doubts.n == 0 && doubts.snapshot == NULL,
-	    "without a pulse there is none");
-	doubts_end(&doubts);
-	scene_end(&scene);
-}
-
+/* What the daemon makes of doubt, by who raised it and when it is looked at. */
 static const struct {
 	const char *name;
-	bool left, all; /* a flag was left behind; all are raised */
-	bool waits;
-	bool code, more; /* then in doubt */
-} adoptions[] = {
-	{ "adopt-clean", false, false, false, false, false },
-	{ "adopt-left", true, false, true, true, false },
-	{ "adopt-all", false, true, false, true, true },
-	{ "adopt-both", true, true, true, true, true },
+	bool dies;
+	int at_percent; /* of fence_s */
+	bool ends;
+} expiries[] = {
+	{ "alive", false, 1000, false },
+	{ "dead-early", true, 50, false },
+	{ "dead-over", true, 101, true },
 };
 
 static void
-test_adopt(void)
+test_expire(size_t which)
 {
-	for (size_t i = 0; i < sizeof(adoptions) / sizeof(adoptions[0]); i++) {
-		struct scene scene;
-		int64_t now_ms = clock_boot_ms(), until_ms;
+	const char *name = expiries[which].name;
+	struct scene scene;
+	struct world *world = &scene.world;
+	int64_t at_ms = clock_boot_ms();
 
-		scene_begin(&scene, adoptions[i].name);
-		if (adoptions[i].left)
-			(void)pulse_doubt_raise(scene.pulse, scene.world.code);
-		until_ms = doubts_adopt(scene.pulse, &scene.conf,
-		    adoptions[i].all);
-		/* the configuration's fence_s */
-		tap_ok(adoptions[i].waits
-			? until_ms >= now_ms + scene.world.code->fence_ms
-			: until_ms == 0,
-		    "%s: until when", adoptions[i].name);
-		tap_int(pulse_doubt(scene.pulse, scene.world.code) != 0,
-		    adoptions[i].code, "%s: code", adoptions[i].name);
-		tap_int(pulse_doubt(scene.pulse, scene.world.more) != 0,
-		    adoptions[i].more, "%s: more", adoptions[i].name);
-		tap_int(pulse_doubt(scene.pulse, scene.world.images), 0,
-		    "%s: images", adoptions[i].name);
-		scene_end(&scene);
-	}
+	scene_begin(&scene, name);
+	at_ms += world->code->fence_ms * expiries[which].at_percent / 100;
+	(void)!pulse_doubt_raise(scene.router, world->code);
+	if (expiries[which].dies)
+		router_dies(&scene);
+	must(doubts_expire(world->table, scene.daemon, &world->conf, at_ms));
+	tap_int(pulse_doubt(scene.daemon, world->code), !expiries[which].ends,
+	    "%s: doubt", name);
+	tap_int(epoch_of(&scene, world->code), expiries[which].ends,
+	    "%s: marks of before count no more", name);
+	tap_int(epoch_of(&scene, world->more), 0, "%s: another route's do",
+	    name);
+	scene_end(&scene);
+}
+
+/* The longest fence of all that were raised holds up the end of each. */
+static void
+test_longest(void)
+{
+	struct scene scene;
+	struct world *world = &scene.world;
+	int64_t begun_ms = clock_boot_ms();
+
+	scene_begin(&scene, "longest");
+	world->more->fence_ms = 2 * world->code->fence_ms;
+	(void)!pulse_doubt_raise(scene.router, world->more);
+	(void)!pulse_doubt_raise(scene.router, world->code);
+	router_dies(&scene);
+	must(doubts_expire(world->table, scene.daemon, &world->conf,
+	    begun_ms + world->code->fence_ms * 3 / 2));
+	tap_ok(pulse_doubt(scene.daemon, world->more), "the longer one stays");
+	must(doubts_expire(world->table, scene.daemon, &world->conf,
+	    clock_boot_ms() + world->more->fence_ms));
+	tap_ok(!pulse_doubt(scene.daemon, world->more) &&
+		!pulse_doubt(scene.daemon, world->code),
+	    "both end with it");
+	tap_int(epoch_of(&scene, world->code) + epoch_of(&scene, world->more),
+	    2, "both routes begin anew");
+	scene_end(&scene);
 }
 
 int
 main(void)
 {
-	test_settle();
-	test_raised_again();
-	test_reload();
-	test_no_pulse();
-	test_adopt();
+	test_renew();
+	for (size_t i = 0; i < sizeof(expiries) / sizeof(expiries[0]); i++)
+		test_expire(i);
+	test_longest();
 	return tap_done();
 }

@@ -323,7 +323,8 @@ test_pulse(void)
 	tool_says(&tool, "\nnote        -\n", "a beat: nothing to add");
 	tool_run(&tool, "explain GET /v2/");
 	tool_says(&tool, "\nnote        -\n", "nor of a registry");
-	(void)pulse_doubt_raise(pulse, world.code);
+	must(pulse_claim(pulse));
+	(void)!pulse_doubt_raise(pulse, world.code);
 	explain_rows(&tool, doubt_rows, COUNT(doubt_rows));
 	tool_run(&tool, words);
 	tool_says(&tool, "the route's doubt flag is up", "doubt: it says so");

@@ -201,7 +201,8 @@ test_red(void)
 	    "boot: start reproute-syncd",
 	    "no beat: says so");
 	pulse_beat(scene.pulse);
-	(void)pulse_doubt_raise(scene.pulse, scene.world.more);
+	must(pulse_claim(scene.pulse));
+	(void)!pulse_doubt_raise(scene.pulse, scene.world.more);
 	tool_run(&scene.tool, "status");
 	tap_int(scene.tool.status, 1, "doubt: red");
 	tool_says(&scene.tool,

@@ -232,7 +232,6 @@ static void
 test_doubt(void)
 {
 	struct pulse *pulse;
-	uint32_t number;
 
 	tap_int(pulse_open(tap_dir(), true, &pulse), ERR_OK, "a pulse");
 	tap_str(why(pulse), "reproute-syncd has not run since boot",
@@ -244,13 +243,14 @@ test_doubt(void)
 	    "reproute-syncd has not finished a pass for too long",
 	    "with one that is too old there is");
 	world.conf.sync.valid_ms = 180000;
-	number = pulse_doubt_raise(pulse, world.code);
+	tap_int(pulse_claim(pulse), ERR_OK, "a slot");
+	(void)!pulse_doubt_raise(pulse, world.code);
 	tap_str(why(pulse),
 	    "a change could not be written to the table in time",
 	    "a raised flag is doubt");
-	pulse_doubt_settle(pulse, world.code, number);
+	pulse_doubt_settle(pulse);
 	tap_str(why(pulse), NULL, "a settled one is not");
-	pulse_doubt_raise(pulse, world.more);
+	(void)!pulse_doubt_raise(pulse, world.more);
 	tap_str(why(pulse), NULL, "another route's is not");
 	pulse_close(pulse);
 }

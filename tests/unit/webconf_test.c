@@ -42,11 +42,13 @@ static struct conf conf = { .file = "reproute.conf",
 
 static struct webconf webconf = { .conf = &conf,
 	.command = "reproute webconf lighttpd --part main",
+	.app = "socket",
 	.socket = "/run/fcgi.sock",
 	.feed_socket = "/run/feed.sock",
 	.script = "/etc/route.lua",
 	.access_log = "/log/access",
 	.bin_dir = "/usr/bin",
+	.sbin_dir = "/usr/sbin",
 	.libexec_dir = "/usr/libexec" };
 
 static const struct {
@@ -166,6 +168,7 @@ static const struct {
 	{ "the feed, and the site's log",
 	    "|exec /usr/bin/reproute feed --log /log/access /run/feed.sock",
 	    true },
+	{ "which lighttpd does not start", "bin-path", false },
 	{ "the feed's form",
 	    "\"reproute-feed %{X-Reproute-Token}i %s %D "
 	    "%{REPROUTE_CHOSEN}e done=%X addr=%h "
@@ -207,6 +210,51 @@ test_lighttpd(void)
 			lines[i].there,
 		    "%s", lines[i].claim);
 	test_condition(out.data);
+	buf_free(&out);
+}
+
+/* The block of a router that lighttpd starts; conf_file: another one. */
+static const struct {
+	const char *claim, *conf_file, *text;
+} started[] = {
+	{ "started by lighttpd, several", NULL,
+	    "fastcgi.server = (\"/\" => ((\"socket\" => \"/run/fcgi.sock\",\n"
+	    "    \"bin-path\" => \"/usr/sbin/reproute-fcgi\", "
+	    "\"max-procs\" => 4,\n"
+	    "    \"mode\" => \"authorizer\"" },
+	{ "which says what that needs", NULL,
+	    "  # lighttpd starts the router, as its own user: "
+	    "/usr/sbin/reproute-fcgi\n"
+	    "  # must be setgid reproute" },
+	{ "with another configuration", "/srv/reproute.conf",
+	    "\"max-procs\" => 4,\n"
+	    "    \"bin-environment\" => "
+	    "(\"REPROUTE_CONF\" => \"/srv/reproute.conf\"),\n"
+	    "    \"mode\" => \"authorizer\"" },
+	{ "which says that setgid does not go with it", "/srv/reproute.conf",
+	    "  # A setgid one would not believe REPROUTE_CONF" },
+};
+
+static void
+test_started(void)
+{
+	struct webconf one = webconf;
+	struct buf out = { 0 };
+
+	tap_str(webconf_lighttpd.apps[0], "socket", "the default app");
+	one.app = webconf_lighttpd.apps[1];
+	for (size_t i = 0; i < sizeof(started) / sizeof(started[0]); i++) {
+		buf_reset(&out);
+		one.conf_file = started[i].conf_file;
+		tap_ok(webconf_lighttpd.parts[0].print(&one, &out) == ERR_OK &&
+			strstr(out.data, started[i].text) != NULL,
+		    "%s", started[i].claim);
+	}
+	buf_reset(&out);
+	one.conf_file = NULL;
+	tap_ok(webconf_lighttpd.parts[0].print(&one, &out) == ERR_OK &&
+		strstr(out.data, "REPROUTE_CONF") == NULL,
+	    "no configuration but the default");
 	buf_free(&out);
 }
 
@@ -291,6 +339,10 @@ test_paths(void)
 		    "%s",
 		    i, sockets[i].want == ERR_OK ? "taken" : "refused");
 		one.socket = webconf.socket;
+		one.sbin_dir = sockets[i].path;
+		tap_int(webconf_check(&one), sockets[i].want,
+		    "and of a program");
+		one.sbin_dir = webconf.sbin_dir;
 		one.bin_dir = sockets[i].path;
 		tap_int(webconf_check(&one), sockets[i].want,
 		    "and for the "
@@ -303,6 +355,7 @@ main(void)
 {
 	test_targets();
 	test_lighttpd();
+	test_started();
 	test_script();
 	test_variants();
 	test_paths();

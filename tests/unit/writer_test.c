@@ -1,6 +1,7 @@
 /* writer_test.c: writes of many threads: committed, late, refused, failed */
 /* SPDX-License-Identifier: ISC */
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,19 +70,29 @@ read_conf(const char *dir, int fence_s)
 }
 
 static enum err
-open_stage(void *arg, struct table **table, struct pulse **pulse)
+open_pulse(void *arg, struct pulse **out)
 {
 	struct stage *stage = arg;
-	enum err err;
+	struct pulse *pulse;
+	enum err err = pulse_open(stage->dir, true, &pulse);
 
+	if (err == ERR_OK && (err = pulse_claim(pulse)) == ERR_OK)
+		*out = pulse;
+	return err;
+}
+
+static enum err
+open_table(void *arg, struct pulse *pulse, struct table **table)
+{
+	struct stage *stage = arg;
+
+	if (pulse == NULL)
+		return err_set(ERR_SYS, "there is a pulse before");
 	if (stage->refusals > 0) {
 		stage->refusals--;
 		return err_set(ERR_TABLE, "not yet");
 	}
-	err = table_open(stage->dir, true, table);
-	if (err == ERR_OK)
-		err = pulse_open(stage->dir, true, pulse);
-	return err;
+	return table_open(stage->dir, true, table);
 }
 
 static void
@@ -107,7 +118,8 @@ stage_begin(struct stage *stage, const char *name, int fence_s)
 static void
 stage_start(struct stage *stage)
 {
-	const struct writer_options options = { .open = open_stage,
+	const struct writer_options options = { .pulse = open_pulse,
+		.open = open_table,
 		.failed = note_failure,
 		.arg = stage,
 		.conf = &stage->conf };
@@ -195,16 +207,17 @@ barrier(struct stage *stage)
 	return writer_run(stage->writer, &nothing, &data, PATIENCE_MS);
 }
 
-/* Waits for doubt to end; a route that stays in doubt makes it give up. */
+/* Waits for its own doubt to end; is it then the end of all? */
 static bool
 is_settled(struct stage *stage)
 {
 	int64_t until_ms = clock_boot_ms() + PATIENCE_MS;
+	struct pulse *pulse = writer_pulse(stage->writer);
 
-	while (pulse_doubt(writer_pulse(stage->writer), stage->git) != 0 &&
+	while (pulse_doubt_by(pulse, pulse_slot(pulse), stage->git) &&
 	    clock_boot_ms() < until_ms)
 		usleep(5000);
-	return pulse_doubt(writer_pulse(stage->writer), stage->git) == 0;
+	return !pulse_doubt(pulse, stage->git);
 }
 
 struct look {
@@ -260,8 +273,11 @@ place(struct stage *stage, const char *name, const char *wanted,
 static enum err
 fence(struct stage *stage, const char *name, const char *token)
 {
-	return write_fence(stage->writer, stage->snapshot, stage->git, name,
-	    token);
+	bool guarded = false;
+	enum err err = write_fence(stage->writer, stage->snapshot, stage->git,
+	    name, token, &guarded);
+
+	return guarded ? err : err_set(ERR_SYS, "unguarded");
 }
 
 static void
@@ -351,7 +367,7 @@ test_late(void)
 	holder = hold_lock(&stage);
 	tap_int(fence(&stage, "p/r", TOKEN), ERR_TABLE,
 	    "a fence behind a stopped writer");
-	tap_ok(pulse_doubt(writer_pulse(stage.writer), stage.git) != 0,
+	tap_ok(pulse_doubt(writer_pulse(stage.writer), stage.git),
 	    "doubt is up when its caller is told");
 	tap_int(look_at(&stage, "p/r").fences, 0, "not in the table yet");
 	tap_int(place(&stage, "a/b", "new", &placement), ERR_TABLE,
@@ -387,14 +403,14 @@ test_refused(void)
 		refused += writer_run(stage.writer, &kept, &data, 0) != ERR_OK;
 	tap_int(refused, 0, "so many writes wait");
 	tap_int(fence(&stage, "p/r", TOKEN), ERR_LIMIT, "one more does not");
-	tap_ok(pulse_doubt(writer_pulse(stage.writer), stage.git) != 0,
+	tap_ok(pulse_doubt(writer_pulse(stage.writer), stage.git),
 	    "doubt is up when its caller is told");
 	let_go(&holder);
 	while (barrier(&stage) == ERR_LIMIT)
 		usleep(1000);
 	/* what followed the first one has followed the try to settle, too */
 	tap_int(barrier(&stage), ERR_OK, "goes on when that one ends");
-	tap_ok(pulse_doubt(writer_pulse(stage.writer), stage.git) != 0,
+	tap_ok(pulse_doubt(writer_pulse(stage.writer), stage.git),
 	    "and stays: nobody knows how long that push lasts");
 	stage_end(&stage);
 }
@@ -409,54 +425,141 @@ test_opened_late(void)
 	stage.refusals = 1;
 	stage_start(&stage);
 	tap_int(fence(&stage, "p/r", TOKEN), ERR_TABLE, "no table, no fence");
+	tap_ok(pulse_doubt(writer_pulse(stage.writer), stage.git),
+	    "but doubt, which other routers see");
 	tap_int(place(&stage, "a/b", "new", &placement), ERR_TABLE,
 	    "nor a placement");
 	tap_ok(writer_table(stage.writer) == NULL, "nobody reads it");
 	tap_ok(writer_wait_open(stage.writer, PATIENCE_MS),
 	    "it opens by itself");
+	tap_ok(is_settled(&stage), "doubt ends");
 	tap_int(look_at(&stage, "p/r").fences, 1,
-	    "and nobody reads it before the fence is in it");
+	    "not before the fence is in the table");
 	tap_str(look_at(&stage, "a/b").placement.upstream, "",
 	    "the placement is not");
 	tap_int(atomic_load(&stage.failures), 1, "each failure is reported");
 	stage_end(&stage);
 }
 
-static const struct {
-	const char *name;
-	int fence_s;
-	bool settled;
-} inherited[] = {
-	{ "inherited-long", 900, false },
-	{ "inherited-short", 1, true },
+/* Another router on the same state, in a child that says how far it is. */
+struct other {
+	pid_t pid;
+	int does, says; /* pipes: a letter a step, and its answer */
 };
 
-/* Doubt that a killed router left behind. */
-static void
-test_inherited(void)
+static char
+other_step(struct stage *stage, char step)
 {
-	struct stage stage;
-	struct pulse *pulse;
+	char data = 0;
 
-	for (size_t i = 0; i < sizeof(inherited) / sizeof(inherited[0]); i++) {
-		stage_begin(&stage, inherited[i].name, inherited[i].fence_s);
-		if (pulse_open(stage.dir, true, &pulse) != ERR_OK)
-			abort();
-		(void)pulse_doubt_raise(pulse, stage.git);
-		pulse_close(pulse);
-		stage_start(&stage);
-		tap_ok(writer_wait_open(stage.writer, PATIENCE_MS), "opens");
-		tap_int(barrier(&stage), ERR_OK, "writes");
-		if (inherited[i].settled)
-			tap_ok(is_settled(&stage),
-			    "doubt ends when a fence "
-			    "without a word would");
-		else
-			tap_ok(pulse_doubt(writer_pulse(stage.writer),
-				   stage.git) != 0,
-			    "doubt stays");
-		stage_end(&stage);
+	switch (step) {
+	case 'o': /* opens */
+		stage_start(stage);
+		return writer_wait_open(stage->writer, PATIENCE_MS);
+	case 'f': /* a push is let through, as far as it knows */
+		return fence(stage, "p/r", TOKEN) != ERR_SYS;
+	case 'b': /* the same, and its fence cannot even be queued */
+		for (unsigned i = 0; i < MAX_WRITES; i++)
+			(void)!writer_run(stage->writer, &kept, &data, 0);
+		return fence(stage, "p/r", TOKEN) == ERR_LIMIT;
+	case 's': /* settles */
+		return is_settled(stage);
+	default:
+		return false;
 	}
+}
+
+static struct other
+other_begin(struct stage *stage)
+{
+	struct other other;
+	int does[2], says[2];
+	char step;
+
+	if (pipe(does) == -1 || pipe(says) == -1)
+		abort();
+	if ((other.pid = fork()) == 0) {
+		close(does[1]);
+		while (read(does[0], &step, 1) == 1) {
+			step = other_step(stage, step) ? step : '-';
+			if (write(says[1], &step, 1) != 1)
+				break;
+		}
+		_exit(0);
+	}
+	close(does[0]);
+	close(says[1]);
+	other.does = does[1];
+	other.says = says[0];
+	return other;
+}
+
+static bool
+other_does(const struct other *other, char step)
+{
+	char answer = '-';
+
+	return write(other->does, &step, 1) == 1 &&
+	    read(other->says, &answer, 1) == 1 && answer == step;
+}
+
+static void
+other_dies(struct other *other)
+{
+	kill(other->pid, SIGKILL);
+	waitpid(other->pid, NULL, 0);
+	close(other->does);
+	close(other->says);
+}
+
+/* How far another router comes before it is killed, and what is left. */
+static const struct {
+	const char *name;
+	const char *before, *locked, *after; /* steps, by the table's lock */
+	bool doubt;
+	unsigned fences;
+} others[] = {
+	{ "other-open", "o", "", "", false, 0 },
+	{ "other-committed", "of", "", "", false, 1 },
+	{ "other-late", "o", "f", "", true, 0 },
+	{ "other-refused", "o", "b", "", true, 0 },
+	{ "other-settled", "o", "f", "s", false, 1 },
+};
+
+static void
+test_other(size_t which)
+{
+	const char *name = others[which].name;
+	struct stage stage;
+	struct other other;
+	struct holder holder;
+	bool came = true;
+
+	stage_begin(&stage, name, 900);
+	other = other_begin(&stage);
+	for (const char *step = others[which].before; *step != '\0'; step++)
+		came = other_does(&other, *step) && came;
+	stage_start(&stage);
+	tap_ok(writer_wait_open(stage.writer, PATIENCE_MS), "opens");
+	holder = hold_lock(&stage);
+	for (const char *step = others[which].locked; *step != '\0'; step++)
+		came = other_does(&other, *step) && came;
+	if (others[which].after[0] == '\0')
+		other_dies(&other);
+	let_go(&holder);
+	for (const char *step = others[which].after; *step != '\0'; step++)
+		came = other_does(&other, *step) && came;
+	tap_ok(came, "%s: the other comes there", name);
+	/* this one's writes, and what it settles, end no other's doubt */
+	tap_int(fence(&stage, "p/other", OTHER), ERR_OK, "%s: writes", name);
+	(void)!writer_doubt(stage.writer, stage.git, false);
+	tap_int(barrier(&stage), ERR_OK, "%s: settles", name);
+	tap_ok(is_settled(&stage) != others[which].doubt, "%s: doubt", name);
+	tap_int(look_at(&stage, "p/r").fences, others[which].fences,
+	    "%s: its fence", name);
+	if (others[which].after[0] != '\0')
+		other_dies(&other);
+	stage_end(&stage);
 }
 
 /* What a write does beside its body. */
@@ -566,7 +669,8 @@ main(void)
 	test_late();
 	test_refused();
 	test_opened_late();
-	test_inherited();
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		test_other(i);
 	test_failing();
 	test_stop_locked();
 	return tap_done();
