@@ -9,18 +9,33 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "conf/clock.h"
+#include "fcgi/connections.h"
 #include "fcgi/listener.h"
+#include "fcgi/records.h"
 
-/* Requests under way at the end get so long. */
+/* Requests under way at the end get so long; those still coming, less. */
 #define LAST_MS 2000
-/* Pause between two knocks at threads that still wait. */
-#define KNOCK_US 5000
-/* Pause after an accept that failed, for want of descriptors for example. */
-#define ACCEPT_PAUSE_US 100000
+#define LAST_PARTIAL_MS 1000
+/* Pause between two looks at threads that are to end. */
+#define END_PAUSE_US 5000
+/* A whole request, and one with a body. */
+#define REQUEST_MS 5000
+#define BODY_MS 30000
+/* Until the peer closes, as libfcgi has it. */
+#define LINGER_MS 2000
+/* One write to a peer that does not read. */
+#define SEND_MS 5000
+/* Connections at once: some are served, others come, linger or are idle. */
+#define CONNECTIONS_PER_THREAD 4
+#define MORE_CONNECTIONS 64
+/* Descriptors besides those of threads and connections. */
+#define OTHER_DESCRIPTORS 128
 /* A body is read in pieces of this size. */
 #define PIECE 8192
 /* Digits of the longest CONTENT_LENGTH that fits any size_t. */
@@ -28,12 +43,8 @@
 
 struct gateway_request {
 	FCGX_Request *fcgi; /* NULL: CGI */
-};
-
-enum worker_state {
-	WORKER_WAITS, /* in accept, or for a request on a kept connection */
-	WORKER_SERVES,
-	WORKER_ENDED,
+	int file;	    /* holds this request, for libfcgi to read */
+	int socket;	    /* for the answer */
 };
 
 /* Not of one call: a thread that did not end may still look at it. */
@@ -42,8 +53,9 @@ static atomic_bool ending;
 struct worker {
 	pthread_t thread;
 	const struct gateway_options *options;
-	int fd;
-	_Atomic enum worker_state state;
+	struct connections *connections;
+	int file;
+	atomic_bool ended;
 };
 
 const char *
@@ -79,6 +91,7 @@ read_piece(struct gateway_request *request, char *piece, size_t len,
 	ssize_t n;
 
 	if (request->fcgi != NULL) {
+		request->fcgi->ipcFd = request->file;
 		n = FCGX_GetStr(piece, (int)len, request->fcgi->in);
 	} else {
 		do
@@ -161,6 +174,7 @@ gateway_send(struct gateway_request *request, const void *bytes, size_t len,
 {
 	if (request->fcgi == NULL)
 		return write_all(STDOUT_FILENO, bytes, len);
+	request->fcgi->ipcFd = request->socket;
 	if (FCGX_PutStr(bytes, (int)len, request->fcgi->out) != (int)len ||
 	    (flush && FCGX_FFlush(request->fcgi->out) != 0))
 		return err_set(ERR_PEER, "the web server went away");
@@ -189,41 +203,74 @@ gateway_cgi(gateway_handler *handler, void *arg)
 }
 
 /*
- * Each thread has its own FCGX_Request and stands in accept(2) itself: a
- * mutex around FCGX_Accept_r, as libfcgi's examples have it, would let one
- * idle kept connection stop all of them.
+ * libfcgi reads the request from a file that holds it alone, checked and
+ * whole: so it never waits for a peer, and never sees a length that no bytes
+ * stand behind, which would end the process (CVE-2025-23016, whose fix in
+ * 2.4.2-2+deb12u1 lets a name of 0x7ffffffe bytes pass).  It has an end of
+ * STDIN, too, which a peer may not have sent, and nothing behind that.
  */
+static bool
+hand_over(struct gateway_request *request, const struct connection *connection)
+{
+	unsigned id = connection_request_id(connection);
+	/* FastCGI specification, 3.3: version 1, FCGI_STDIN, no content */
+	uint8_t end[RECORD_HEADER] = { 1, 5, (uint8_t)(id >> 8), (uint8_t)id };
+	struct iovec parts[2] = { [1] = { end, sizeof(end) } };
+	size_t len;
+
+	parts[0].iov_base = (void *)connection_request(connection, &len);
+	parts[0].iov_len = len;
+	len += sizeof(end);
+	if (pwritev(request->file, parts, 2, 0) != (ssize_t)len ||
+	    ftruncate(request->file, (off_t)len) == -1 ||
+	    lseek(request->file, 0, SEEK_SET) == -1)
+		return false;
+	request->fcgi->ipcFd = request->file;
+	/* or it would close the file before it reads it */
+	request->fcgi->keepConnection = 1;
+	return FCGX_Accept_r(request->fcgi) == 0;
+}
+
+/* true: all of the answer was sent. */
+static bool
+serve(struct worker *worker, FCGX_Request *fcgi,
+    const struct connection *connection)
+{
+	struct gateway_request request = { .fcgi = fcgi,
+		.file = worker->file,
+		.socket = connection_socket(connection) };
+	bool sent;
+
+	if (!hand_over(&request, connection)) {
+		/* libfcgi closes what it does not take */
+		if (fcgi->ipcFd == -1)
+			worker->file = memfd_create("request", MFD_CLOEXEC);
+		return false;
+	}
+	worker->options->handler(&request, worker->options->arg);
+	fcgi->ipcFd = request.socket;
+	sent = FCGX_FClose(fcgi->err) == 0;
+	sent = FCGX_FClose(fcgi->out) == 0 && sent;
+	/* all but the descriptor, which is not libfcgi's */
+	FCGX_Free(fcgi, 0);
+	fcgi->ipcFd = -1;
+	return sent;
+}
+
 static void *
 worker_main(void *arg)
 {
 	struct worker *worker = arg;
+	struct connection *connection;
 	FCGX_Request fcgi;
-	struct gateway_request request = { .fcgi = &fcgi };
 
-	FCGX_InitRequest(&fcgi, worker->fd, 0);
-	while (!atomic_load(&ending)) {
-		if (FCGX_Accept_r(&fcgi) < 0) {
-			if (!atomic_load(&ending))
-				usleep(ACCEPT_PAUSE_US);
-			continue;
-		}
-		atomic_store(&worker->state, WORKER_SERVES);
-		worker->options->handler(&request, worker->options->arg);
-		/* all is sent before a knock may interrupt it */
-		FCGX_FClose(fcgi.err);
-		FCGX_FClose(fcgi.out);
-		atomic_store(&worker->state, WORKER_WAITS);
-	}
-	FCGX_Finish_r(&fcgi);
-	FCGX_Free(&fcgi, 1);
-	atomic_store(&worker->state, WORKER_ENDED);
+	/* without a listening socket, so that libfcgi never accepts */
+	FCGX_InitRequest(&fcgi, -1, 0);
+	while ((connection = connections_next(worker->connections)) != NULL)
+		connections_done(worker->connections, connection,
+		    serve(worker, &fcgi, connection));
+	atomic_store(&worker->ended, true);
 	return NULL;
-}
-
-static void
-knock(int signal_number)
-{
-	(void)signal_number; /* it is enough that a system call returns EINTR */
 }
 
 static void
@@ -240,14 +287,11 @@ ending_signals(sigset_t *set)
 void
 gateway_hold_signals(void)
 {
-	struct sigaction action = { .sa_handler = knock };
 	sigset_t set;
 
 	ending_signals(&set);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	/* no SA_RESTART: this is what wakes threads that wait in libfcgi */
-	sigaction(SIGUSR2, &action, NULL);
 }
 
 static void
@@ -267,78 +311,122 @@ wait_for_end(const struct gateway_options *options)
 	}
 }
 
-/*
- * libfcgi looks at its pending flag only before and after accept(2), and
- * only the thread that takes a signal wakes: so each thread that waits is
- * knocked at until it has ended, which closes that window.  A thread
- * that serves is let be.
- */
+/* Those that still serve are let be, until it is too late. */
 static bool
-end_workers(struct worker *workers, unsigned n)
+end_workers(struct connections *connections, struct worker *workers, unsigned n)
 {
 	int64_t deadline_ms = clock_boot_ms() + LAST_MS;
-	unsigned alive = n;
+	unsigned ended = 0;
 
-	FCGX_ShutdownPending();
-	while (alive > 0 && clock_boot_ms() < deadline_ms) {
-		alive = 0;
-		for (unsigned i = 0; i < n; i++) {
-			enum worker_state state = atomic_load(
-			    &workers[i].state);
-
-			if (state == WORKER_WAITS)
-				pthread_kill(workers[i].thread, SIGUSR2);
-			alive += state != WORKER_ENDED;
-		}
-		if (alive > 0)
-			usleep(KNOCK_US);
+	atomic_store(&ending, true);
+	connections_end(connections, LAST_PARTIAL_MS);
+	for (;;) {
+		while (ended < n && atomic_load(&workers[ended].ended))
+			ended++;
+		if (ended == n || clock_boot_ms() >= deadline_ms)
+			return ended == n;
+		usleep(END_PAUSE_US);
 	}
-	return alive == 0;
 }
 
 static unsigned
 start_workers(struct worker *workers, const struct gateway_options *options,
-    int fd)
+    struct connections *connections)
 {
 	unsigned n;
 
 	for (n = 0; n < options->threads; n++) {
 		workers[n].options = options;
-		workers[n].fd = fd;
-		if (pthread_create(&workers[n].thread, NULL, worker_main,
-			&workers[n]) != 0)
+		workers[n].connections = connections;
+		workers[n].file = memfd_create("request", MFD_CLOEXEC);
+		if (workers[n].file == -1)
 			break;
+		if (pthread_create(&workers[n].thread, NULL, worker_main,
+			&workers[n]) != 0) {
+			close(workers[n].file);
+			break;
+		}
 	}
 	return n;
+}
+
+static void
+free_workers(struct worker *workers, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		pthread_join(workers[i].thread, NULL);
+		if (workers[i].file != -1)
+			close(workers[i].file);
+	}
+	free(workers);
+}
+
+/* As far as the hard limit allows; without them, accepting pauses. */
+static void
+want_descriptors(rlim_t n)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == -1 || limit.rlim_cur >= n)
+		return;
+	limit.rlim_cur = n < limit.rlim_max ? n : limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static unsigned
+or_default(unsigned said, unsigned otherwise)
+{
+	return said != 0 ? said : otherwise;
+}
+
+static enum err
+open_connections(const struct gateway_options *options,
+    struct connections **out)
+{
+	unsigned request_ms = options->max_body > 0 ? BODY_MS : REQUEST_MS;
+	const struct connections_options asked = {
+		.listener = listener_fd(options->listener),
+		.max = CONNECTIONS_PER_THREAD * options->threads +
+		    MORE_CONNECTIONS,
+		.max_body = options->max_body,
+		.request_ms = or_default(options->request_ms, request_ms),
+		.linger_ms = or_default(options->linger_ms, LINGER_MS),
+		.send_ms = or_default(options->send_ms, SEND_MS),
+		.refused = options->refused,
+		.arg = options->arg,
+	};
+
+	want_descriptors(asked.max + options->threads + OTHER_DESCRIPTORS);
+	return connections_open(&asked, out);
 }
 
 enum err
 gateway_serve(const struct gateway_options *options)
 {
+	struct connections *connections = NULL;
 	struct worker *workers;
 	unsigned n;
+	enum err err = ERR_OK;
 
 	if (options->listener == NULL && gateway_is_cgi())
 		return err_set(ERR_USAGE, "fd 0 is no listening socket");
 	gateway_hold_signals();
 	if (FCGX_Init() != 0)
 		return err_set(ERR_SYS, "libfcgi does not start");
+	if ((err = open_connections(options, &connections)) != ERR_OK)
+		return err;
 	workers = mem_array(options->threads, sizeof(*workers));
-	n = start_workers(workers, options, listener_fd(options->listener));
-	if (n < options->threads) {
-		atomic_store(&ending, true);
-		(void)end_workers(workers, n);
-		return err_set(ERR_SYS,
+	n = start_workers(workers, options, connections);
+	if (n < options->threads)
+		err = err_set(ERR_SYS,
 		    "only %u of %u threads start: lower "
 		    "--threads, or raise the limit",
 		    n, options->threads);
-	}
-	wait_for_end(options);
-	atomic_store(&ending, true);
-	if (!end_workers(workers, n))
+	else
+		wait_for_end(options);
+	if (!end_workers(connections, workers, n))
 		return err_set(ERR_LIMIT, "requests are still under way");
-	for (unsigned i = 0; i < n; i++)
-		pthread_join(workers[i].thread, NULL);
-	free(workers);
-	return ERR_OK;
+	free_workers(workers, n);
+	connections_close(connections);
+	return err;
 }

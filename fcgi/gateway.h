@@ -8,7 +8,7 @@
 
 #include "conf/mem.h"
 
-/* Threads of one program, each with one connection. */
+/* Threads of one program, each with one request at a time. */
 #define MAX_THREADS 512
 
 /* One request; valid while its handler runs. */
@@ -20,8 +20,8 @@ const char *gateway_param(const struct gateway_request *, const char *name);
 /*
  * The whole body, appended.  ERR_LIMIT before a byte is read if
  * CONTENT_LENGTH says, and while reading if it turns out, that it is longer
- * than max; ERR_INPUT if it ends early or its length is no number.  Never
- * call it as an authorizer: there stdin has no end.
+ * than max; ERR_INPUT if it ends early or its length is no number.  Under
+ * FastCGI there is none, unless gateway_options has a max_body.
  */
 MUST_USE enum err gateway_body(struct gateway_request *, size_t max,
     struct buf *out);
@@ -49,8 +49,18 @@ struct gateway_options {
 	unsigned threads;		 /* 1 to MAX_THREADS */
 	gateway_handler *handler;
 	void *arg;
+	/*
+	 * Of a request, for gateway_body() to be called with no more; 0: it
+	 * is answered as soon as its parameters are there, as an authorizer
+	 * must, whose stdin may have no end.
+	 */
+	size_t max_body;
 	/* called in the main thread on SIGHUP, or NULL */
 	void (*reload)(void *arg);
+	/* a peer sent no request; constant text; in any thread; or NULL */
+	void (*refused)(void *arg, const char *why);
+	/* for tests, 0 otherwise: as struct connections_options has them */
+	unsigned request_ms, linger_ms, send_ms;
 };
 
 /* Was this process started as CGI (fd 0 is no listening socket)? */
@@ -61,7 +71,11 @@ void gateway_cgi(gateway_handler *, void *arg);
  * Serves until SIGTERM or SIGINT, then lets requests under way end, at most
  * two seconds.  ERR_LIMIT: some did not, and their threads still run, so
  * that the caller may free nothing that they use.  ERR_USAGE: fd 0 does not
- * listen.  No mutex around accept.
+ * listen.
+ *
+ * A connection takes a thread only while a handler answers its request: a
+ * peer that is idle, stalls or lies takes none, and is closed after a while,
+ * or when there are too many.
  */
 MUST_USE enum err gateway_serve(const struct gateway_options *);
 

@@ -5,6 +5,7 @@ noinst_LIBRARIES += %D%/libdoors.a
 	%D%/answer.c %D%/answer.h \
 	%D%/check.c \
 	%D%/choose.c %D%/choose.h \
+	%D%/connections.c %D%/connections.h \
 	%D%/decide.c %D%/decide.h \
 	%D%/endpoint.c %D%/endpoint.h \
 	%D%/explain.c \
@@ -18,8 +19,10 @@ noinst_LIBRARIES += %D%/libdoors.a
 	%D%/peers.c \
 	%D%/pipe.c \
 	%D%/places.c \
+	%D%/records.c %D%/records.h \
 	%D%/reply.c %D%/reply.h \
 	%D%/request.c %D%/request.h \
+	%D%/slots.c %D%/slots.h \
 	%D%/snapshot.c %D%/snapshot.h \
 	%D%/status.c %D%/status.h \
 	%D%/target.c %D%/target.h \

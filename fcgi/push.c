@@ -398,6 +398,7 @@ static enum err
 serve(struct push *push, bool cgi)
 {
 	struct gateway_options gateway = { .threads = THREADS,
+		.max_body = MAX_PUSH_BODY,
 		.handler = handle,
 		.arg = push };
 	struct listener *listener;

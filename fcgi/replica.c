@@ -390,6 +390,7 @@ static enum err
 serve(struct conf *conf, bool cgi)
 {
 	const struct gateway_options options = { .threads = THREADS,
+		.max_body = MAX_FETCH_BODY,
 		.handler = handle,
 		.arg = conf };
 	struct sigaction action = { .sa_handler = note_end };

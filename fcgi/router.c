@@ -30,7 +30,7 @@ struct router {
 	struct listener *listener;
 	struct writer *writer;
 	struct decide decide;
-	struct log_gate failed;
+	struct log_gate failed, refused;
 };
 
 static const char *listen_at, *threads_text, *mode_text;
@@ -291,6 +291,15 @@ handle(struct gateway_request *request, void *arg)
 }
 
 static void
+log_refused(void *arg, const char *why)
+{
+	struct router *router = arg;
+
+	log_gated(&router->refused, LOG_WARNING,
+	    "a FastCGI connection was closed: %s", why);
+}
+
+static void
 start(struct router *router)
 {
 	const struct writer_options writer = { .pulse = open_pulse,
@@ -346,7 +355,8 @@ main(int argc, char **argv)
 	struct router router = { .listener = NULL };
 	struct gateway_options gateway = { .handler = handle,
 		.arg = &router,
-		.reload = reload };
+		.reload = reload,
+		.refused = log_refused };
 	struct conf *conf;
 	unsigned mode;
 	enum err err;

@@ -38,7 +38,7 @@ struct webconf_part {
 /* A web server; the first app and mode are taken where none is said. */
 struct webconf_server {
 	const char *name;
-	const char *access_log;	  /* where the site has it on Debian */
+	const char *access_log;	 /* where the site has it on Debian */
 	const char *const *apps; /* ended by NULL */
 	/* of the router in any app but the first; NULL: as in that one */
 	const char *app_socket;

@@ -20,6 +20,7 @@ UNIT_TESTS = \
 	%D%/unit/choose_test \
 	%D%/unit/clock_test \
 	%D%/unit/conf_test \
+	%D%/unit/connections_test \
 	%D%/unit/converge_test \
 	%D%/unit/crypto_test \
 	%D%/unit/daemon_test \
@@ -33,6 +34,7 @@ UNIT_TESTS = \
 	%D%/unit/fence_test \
 	%D%/unit/fetch_test \
 	%D%/unit/form_test \
+	%D%/unit/gateway_test \
 	%D%/unit/gitcmd_test \
 	%D%/unit/health_test \
 	%D%/unit/http_test \
@@ -58,6 +60,7 @@ UNIT_TESTS = \
 	%D%/unit/proof_test \
 	%D%/unit/pulse_test \
 	%D%/unit/queue_test \
+	%D%/unit/records_test \
 	%D%/unit/refs_test \
 	%D%/unit/reply_test \
 	%D%/unit/repo_test \
@@ -85,11 +88,13 @@ UNIT_TESTS = \
 FUZZ_TESTS = \
 	%D%/fuzz/advert_fuzz \
 	%D%/fuzz/feed_fuzz \
+	%D%/fuzz/records_fuzz \
 	%D%/fuzz/request_fuzz \
 	%D%/fuzz/rules_fuzz \
 	%D%/fuzz/wire_fuzz
 %C%_fuzz_advert_fuzz_SOURCES = %D%/fuzz/advert_fuzz.c %D%/fuzz/main.c
 %C%_fuzz_feed_fuzz_SOURCES = %D%/fuzz/feed_fuzz.c %D%/fuzz/main.c
+%C%_fuzz_records_fuzz_SOURCES = %D%/fuzz/records_fuzz.c %D%/fuzz/main.c
 %C%_fuzz_request_fuzz_SOURCES = %D%/fuzz/request_fuzz.c %D%/fuzz/main.c
 %C%_fuzz_rules_fuzz_SOURCES = %D%/fuzz/rules_fuzz.c %D%/fuzz/main.c
 %C%_fuzz_wire_fuzz_SOURCES = %D%/fuzz/wire_fuzz.c %D%/fuzz/main.c

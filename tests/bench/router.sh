@@ -39,7 +39,8 @@ free_port() {
 	while ss -ltnH | grep -q ":$port "; do port=$((port + 1)); done
 	echo "$port"
 }
-port=$((20000 + $$ % 20000))
+# below the ports that the kernel gives to clients
+port=$((20000 + $$ % 12000))
 upstream=$(free_port); port=$((port + 1))
 direct=$(free_port); port=$((port + 1))
 null=$(free_port); port=$((port + 1))

@@ -74,4 +74,49 @@ kill -CONT "$(cat "$STAGE/pid/primary")"
 push=$(pids "^$STAGE_BIN/reproute-push ")
 kill -TERM "$push"
 eventually 5 "SIGTERM ends the push endpoint" ended "$push"
+
+# a router of two threads, among peers that are idle, stall and lie
+stage_port ROUTER_PORT
+mkdir trapped trapped/state trapped/run
+sed "s|^state_dir.*|state_dir = \"$STAGE/trapped/state\";|
+	s|^run_dir.*|run_dir = \"$STAGE/trapped/run\";|" reproute.conf \
+	> trapped/reproute.conf
+stage_start trapped "$STAGE_BIN/reproute-fcgi" \
+	-c "$STAGE/trapped/reproute.conf" \
+	--listen "127.0.0.1:$ROUTER_PORT" --threads 2
+ok "a router of two threads" stage_wait 10 stage_listens "$ROUTER_PORT"
+# FastCGI specification, 3.3 and 5: responders, of id 1, outside all routes
+closes='\1\1\0\1\0\10\0\0\0\1\0\0\0\0\0\0'
+keeps='\1\1\0\1\0\10\0\0\0\1\1\0\0\0\0\0'
+rest='\1\4\0\1\0\16\2\0\13\1REQUEST_URI/\0\0\1\4\0\1\0\0\0\0\1\5\0\1\0\0\0\0'
+say() { # BYTES: over a new connection, which stays open as $peer
+	exec {peer}<> "/dev/tcp/127.0.0.1/$ROUTER_PORT"
+	# shellcheck disable=SC2059 # octal
+	printf "$1" >&"$peer"
+}
+hear() { timeout 5 head -c 32 <&"$peer" | tr -d '\0'; }
+answers() { # NAME: a new request
+	say "$closes$rest"
+	like "$(hear)" 'Status: 404' "$1"
+	exec {peer}>&-
+}
+# The router closes it.
+closed() { timeout 5 cat <&"$peer" > /dev/null 2>&1; [ $? != 124 ]; }
+
+answers "a request"
+for ((i = 0; i < 100; i++)); do
+	say "$keeps$rest"
+	hear > heard
+done
+like "$(tr -d '\0' < heard)" 'Status: 404' "100 connections are kept"
+answers "and one more is answered"
+for ((i = 0; i < 20; i++)); do say "$closes"; done
+answers "20 peers stall: one more is answered"
+for lie in "$closes"'\1\4\0\1\0\6\0\0\377\377\377\376\1A' \
+	'\1\11\0\0\0\6\0\0\377\377\377\376\1A' 'GET / HTTP/1.1\r\n\r\n'; do
+	say "$lie"
+	ok "a liar is closed" closed
+	answers "and all others live"
+done
+eventually 5 "stalled ones do not hold up the end" stage_stop trapped
 story_end

@@ -1,0 +1,56 @@
+/* connections.h: many connections, a few threads, and no one waits for one */
+/* SPDX-License-Identifier: ISC */
+#ifndef FCGI_CONNECTIONS_H
+#define FCGI_CONNECTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "conf/err.h"
+
+/*
+ * A bounded set of FastCGI connections.  Threads take whole requests out of
+ * it; a connection that is idle, stalled or about to close holds none.
+ */
+struct connections;
+struct connection;
+
+struct connections_options {
+	int listener;	     /* borrowed, and made non-blocking */
+	unsigned max;	     /* connections at once */
+	size_t max_body;     /* as records.h has it */
+	unsigned request_ms; /* from its first wait, until it is whole */
+	unsigned linger_ms;  /* after the answer, until the peer closes */
+	unsigned send_ms;    /* one write to a peer that does not read */
+	/* a connection was closed, for what it sent; in any thread, or NULL */
+	void (*refused)(void *arg, const char *why);
+	void *arg;
+};
+
+MUST_USE enum err connections_open(const struct connections_options *,
+    struct connections **out);
+/* No thread may use it any more. */
+void connections_close(struct connections *);
+
+/*
+ * Waits for a connection with a whole request, which is the caller's until
+ * connections_done(); NULL at the end.
+ */
+struct connection *connections_next(struct connections *);
+
+/* Blocking; for the answer. */
+int connection_socket(const struct connection *);
+unsigned connection_request_id(const struct connection *);
+/* As checked by records_read(); borrowed until connections_done(). */
+const void *connection_request(const struct connection *, size_t *len);
+
+/* answered: all was sent; else it is closed at once. */
+void connections_done(struct connections *, struct connection *, bool answered);
+
+/*
+ * No more are accepted; those of which nothing came are closed; what began
+ * to come has last_ms to be whole, and then connections_next() is NULL.
+ */
+void connections_end(struct connections *, unsigned last_ms);
+
+#endif
