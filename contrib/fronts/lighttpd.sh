@@ -36,3 +36,5 @@ front_start() {
 		stage_start front lighttpd -D -f "$dir/lighttpd.conf" &&
 		stage_wait 10 stage_listens "$FRONT_PORT"
 }
+
+front_reload() { kill -USR1 "$(cat "$STAGE/pid/front")"; }

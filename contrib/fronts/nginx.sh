@@ -42,3 +42,5 @@ front_start() {
 			-c "$dir/nginx.conf" &&
 		stage_wait 10 stage_listens "$FRONT_PORT"
 }
+
+front_reload() { kill -HUP "$(cat "$STAGE/pid/front")"; }
