@@ -8,9 +8,23 @@
 # which a trap on EXIT must call, ends every process that was started, by its
 # pid, and fails if one of them, or a child of theirs, is left behind.
 
-# front_start: the web server in front; FRONT_STARTS_ROUTER where it does that
+# The web server in front: it has to define front_start, and what is otherwise
+# with it than here.  FRONT_STARTS_ROUTER where it does that.
 FRONT_STARTS_ROUTER=
 STAGE_FRONT=${STAGE_FRONT:-lighttpd}
+# what it does without a router: refuse all, have the primary serve reads, or
+# start one
+export FRONT_UNDECIDED=refuses
+# where the router's messages go, below log
+export FRONT_ROUTER_LOG=router
+# who writes what the front's own programs write, too, is started by this
+FRONT_GROUP=()
+# front_router: the one that the front asks
+front_router() {
+	stage_start router "$STAGE_BIN/reproute-fcgi" \
+		--listen "$STAGE/run/fcgi.sock"
+	stage_wait 10 test -S "$STAGE/run/fcgi.sock"
+}
 # shellcheck source=/dev/null
 . "$(dirname "${BASH_SOURCE[0]}")/fronts/${STAGE_FRONT%%-*}.sh"
 
@@ -71,7 +85,8 @@ stage_alive() { kill -0 "$(cat "$STAGE/pid/$1" 2>/dev/null)" 2>/dev/null; }
 
 # stage_stop NAME [SIGNAL]: and waits for its end; KILL where it does not end.
 stage_stop() {
-	local pid tries=100
+	# Apache gives what it started 10 seconds
+	local pid tries=240
 	pid=$(cat "$STAGE/pid/$1" 2>/dev/null) || return 0
 	rm -f "$STAGE/pid/$1"
 	kill "-${2:-TERM}" "$pid" 2>/dev/null
@@ -89,9 +104,12 @@ stage_stop() {
 	return 0
 }
 
-# stage_owns PID: that process carries this stage in its environment.
+# stage_owns PID: that process carries this stage in its environment; to what
+# Apache starts it gives nothing but the configuration.
 stage_owns() {
-	grep -qzxF "REPROUTE_STAGE=$STAGE" "/proc/$1/environ" 2>/dev/null
+	grep -qzxF -e "REPROUTE_STAGE=$STAGE" \
+		-e "REPROUTE_CONF=$STAGE/reproute.conf" \
+		"/proc/$1/environ" 2>/dev/null
 }
 
 # Pids of all that do, but this shell.
@@ -233,18 +251,17 @@ stage_conf() {
 
 # stage_router: unless the web server starts it
 stage_router() {
-	[ -z "$FRONT_STARTS_ROUTER" ] || return 0
-	stage_start router "$STAGE_BIN/reproute-fcgi" \
-		--listen "$STAGE/run/fcgi.sock"
-	stage_wait 10 test -S "$STAGE/run/fcgi.sock"
+	[ -n "$FRONT_STARTS_ROUTER" ] || front_router
 }
 
 # stage_routers: the pids of all of them, whoever started them.
 stage_routers() {
 	local dir
 	for dir in /proc/[0-9]*; do
-		[ "$dir/exe" -ef "$STAGE_BIN/reproute-fcgi" ] &&
-			stage_owns "${dir#/proc/}" && echo "${dir#/proc/}"
+		stage_owns "${dir#/proc/}" &&
+			case $(readlink "$dir/exe") in
+			*/reproute-fcgi) echo "${dir#/proc/}" ;;
+			esac
 	done
 	return 0
 }
@@ -258,7 +275,7 @@ stage_push_endpoint() {
 }
 
 stage_syncd() {
-	stage_start syncd "$STAGE_BIN/reproute-syncd" --verbose
+	stage_start syncd "${FRONT_GROUP[@]}" "$STAGE_BIN/reproute-syncd" --verbose
 	stage_wait 10 test -S "$STAGE/run/feed.sock"
 }
 
@@ -281,8 +298,8 @@ stage_tls() {
 }
 
 # stage_front: the web server in front, as $STAGE_FRONT says: lighttpd,
-# lighttpd-bin (which starts routers), nginx, or nginx-accel (the router
-# redirects in it).
+# lighttpd-bin (which starts routers), nginx, nginx-accel (the router redirects
+# in it), apache (which starts routers), or apache-authnz (which asks by TCP).
 stage_front() {
 	mkdir -p "$STAGE/front"
 	front_start

@@ -21,8 +21,8 @@ struct admin {
 	bool test;	   /* check: the configuration only */
 	/* webconf */
 	bool check;
-	const char *part, *app, *mode, *socket, *access_log, *lua_file,
-	    *bin_dir, *sbin_dir, *libexec_dir;
+	const char *part, *app, *mode, *socket, *address, *access_log,
+	    *lua_file, *bin_dir, *sbin_dir, *libexec_dir;
 	const char *log; /* feed: the site's access log */
 };
 

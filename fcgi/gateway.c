@@ -38,6 +38,8 @@
 #define OTHER_DESCRIPTORS 128
 /* A body is read in pieces of this size. */
 #define PIECE 8192
+/* Of a body that a CGI handler did not want so much is read, unkept. */
+#define MAX_LEFT ((size_t)1 << 20)
 /* Digits of the longest CONTENT_LENGTH that fits any size_t. */
 #define MAX_DIGITS 18
 
@@ -45,6 +47,7 @@ struct gateway_request {
 	FCGX_Request *fcgi; /* NULL: CGI */
 	int file;	    /* holds this request, for libfcgi to read */
 	int socket;	    /* for the answer */
+	size_t taken;	    /* bytes of the body that were read */
 };
 
 /* Not of one call: a thread that did not end may still look at it. */
@@ -101,6 +104,7 @@ read_piece(struct gateway_request *request, char *piece, size_t len,
 	if (n < 0)
 		return err_sys("reading the body");
 	*got = (size_t)n;
+	request->taken += *got;
 	return ERR_OK;
 }
 
@@ -193,6 +197,31 @@ gateway_is_cgi(void)
 	return !listener_listens(STDIN_FILENO);
 }
 
+/*
+ * Reads what a CGI handler left of the body: where the rest of it is lost
+ * with the socket that it came by, so is the answer (Apache's mod_cgid).
+ */
+static void
+drain(struct gateway_request *request)
+{
+	char piece[PIECE];
+	size_t length = 0, left, got;
+	bool known;
+
+	if (content_length(request, &known, &length) != ERR_OK ||
+	    has_no_body(request, known))
+		return;
+	if (!known || length > MAX_LEFT)
+		length = MAX_LEFT;
+	do {
+		/* no more than that: such a stdin may have no end */
+		left = request->taken < length ? length - request->taken : 0;
+		if (left > PIECE)
+			left = PIECE;
+	} while (left > 0 && read_piece(request, piece, left, &got) == ERR_OK &&
+	    got > 0);
+}
+
 void
 gateway_cgi(gateway_handler *handler, void *arg)
 {
@@ -200,6 +229,7 @@ gateway_cgi(gateway_handler *handler, void *arg)
 
 	signal(SIGPIPE, SIG_IGN);
 	handler(&request, arg);
+	drain(&request);
 }
 
 /*

@@ -65,7 +65,10 @@ struct gateway_options {
 
 /* Was this process started as CGI (fd 0 is no listening socket)? */
 bool gateway_is_cgi(void);
-/* Serves the one request in the environment. */
+/*
+ * Serves the one request in the environment; of a body that the handler left
+ * 1 MiB is read behind it, since a web server may lose the answer otherwise.
+ */
 void gateway_cgi(gateway_handler *, void *arg);
 /*
  * Serves until SIGTERM or SIGINT, then lets requests under way end, at most

@@ -27,6 +27,8 @@ noinst_LIBRARIES += %D%/libdoors.a
 	%D%/status.c %D%/status.h \
 	%D%/target.c %D%/target.h \
 	%D%/webconf.c %D%/webconf.h \
+	%D%/webconf_apache.c %D%/webconf_apache.h \
+	%D%/webconf_apache_site.c \
 	%D%/webconf_lighttpd.c \
 	%D%/webconf_nginx.c %D%/webconf_nginx.h \
 	%D%/webconf_nginx_http.c \

@@ -22,7 +22,7 @@
 #define DEFAULT_THREADS 32
 #define DEFAULT_MODE 0660
 /* The start waits so long for the table; without it serves all the same. */
-#define OPEN_WAIT_MS 1000
+#define OPEN_WAIT_MS 3000
 
 struct router {
 	struct snapshots conf;

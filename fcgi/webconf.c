@@ -92,6 +92,18 @@ webconf_pattern(const struct route *route, struct buf *out)
 	}
 }
 
+/* ADDR:PORT in numbers, as listener_open() takes it. */
+static enum err
+check_address(const char *address)
+{
+	if (address == NULL ||
+	    (strchr(address, ':') != NULL &&
+		address[strspn(address, "0123456789abcdefABCDEF.:[]")] == '\0'))
+		return ERR_OK;
+	return err_set(ERR_CONF,
+	    "the address \"%s\" is not ADDR:PORT in numbers", address);
+}
+
 static enum err
 check_path(const char *path)
 {
@@ -112,7 +124,7 @@ webconf_check(const struct webconf *webconf)
 		webconf->bin_dir, webconf->sbin_dir, webconf->libexec_dir,
 		webconf->conf_file };
 	const struct conf *conf = webconf->conf;
-	enum err err = ERR_OK;
+	enum err err = check_address(webconf->address);
 
 	for (size_t i = 0;
 	     i < sizeof(paths) / sizeof(paths[0]) && err == ERR_OK; i++)

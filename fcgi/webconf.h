@@ -19,6 +19,7 @@ struct webconf {
 	const char *app;	 /* who starts the router: of webconf_server */
 	const char *mode;	 /* how it is asked: of webconf_server */
 	const char *socket;	 /* of reproute-fcgi */
+	const char *address;	 /* the same, where it has to be TCP */
 	const char *push_socket; /* of reproute-push, where there is no CGI */
 	const char *feed_socket; /* of reproute-syncd */
 	const char *script;	 /* where lighttpd's second file is put */
@@ -45,7 +46,8 @@ struct webconf_server {
 	const char *const *modes; /* ended by NULL */
 	const struct webconf_part *parts;
 };
-extern const struct webconf_server webconf_lighttpd, webconf_nginx;
+extern const struct webconf_server webconf_apache, webconf_lighttpd,
+    webconf_nginx;
 
 /*
  * ERR_CONF for a path that a web server's file or its shell might read as

@@ -11,10 +11,12 @@
 #include "sync/wake.h"
 
 #define DEFAULT_SCRIPT "/etc/reproute/lighttpd.lua"
+#define DEFAULT_ADDRESS "127.0.0.1:9010"
 /* diff(1) takes no longer over two small files. */
 #define DIFF_MS 10000
 
 static const struct webconf_server *const servers[] = {
+	&webconf_apache,
 	&webconf_lighttpd,
 	&webconf_nginx,
 };
@@ -35,7 +37,8 @@ choose_server(const char *name, struct choice *choice)
 			choice->server = servers[i];
 			return ERR_OK;
 		}
-	return err_set(ERR_USAGE, "which web server: lighttpd or nginx?");
+	return err_set(ERR_USAGE,
+	    "which web server: apache, lighttpd or nginx?");
 }
 
 /* Which word of a list it is; the first where none is said. */
@@ -101,6 +104,7 @@ command_of(const struct admin *admin, const struct choice *choice,
 		{ "app", admin->app },
 		{ "mode", admin->mode },
 		{ "socket", admin->socket },
+		{ "address", admin->address },
 		{ "access-log", admin->access_log },
 		{ "lua-file", admin->lua_file },
 		{ "bin-dir", admin->bin_dir },
@@ -232,6 +236,7 @@ run(const struct admin *admin, const struct choice *choice, int *status)
 		.app = choice->app,
 		.mode = choice->mode,
 		.socket = said_or(admin->socket, socket),
+		.address = said_or(admin->address, DEFAULT_ADDRESS),
 		.push_socket = push_socket,
 		.feed_socket = feed_socket,
 		.script = said_or(admin->lua_file, DEFAULT_SCRIPT),

@@ -34,6 +34,7 @@ UNIT_TESTS = \
 	%D%/unit/fence_test \
 	%D%/unit/fetch_test \
 	%D%/unit/form_test \
+	%D%/unit/gateway_cgi_test \
 	%D%/unit/gateway_test \
 	%D%/unit/gitcmd_test \
 	%D%/unit/health_test \
@@ -78,6 +79,7 @@ UNIT_TESTS = \
 	%D%/unit/token_test \
 	%D%/unit/view_test \
 	%D%/unit/wake_test \
+	%D%/unit/webconf_apache_test \
 	%D%/unit/webconf_nginx_test \
 	%D%/unit/webconf_test \
 	%D%/unit/wire_test \

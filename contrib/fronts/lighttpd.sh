@@ -5,7 +5,7 @@
 [ "$STAGE_FRONT" != lighttpd-bin ] || FRONT_STARTS_ROUTER=1
 
 front_start() {
-	local dir=$STAGE/front tls= app=()
+	local dir=$STAGE/front tls='' app=()
 	[ -z "${FRONT_TLS_PORT:-}" ] || tls="
 		server.modules += (\"mod_openssl\")
 		\$SERVER[\"socket\"] == \"127.0.0.1:$FRONT_TLS_PORT\" {

@@ -2,6 +2,8 @@
 # nginx.sh: the front nginx, all of it but its port from webconf
 # SPDX-License-Identifier: ISC
 
+export FRONT_UNDECIDED=reads
+
 front_start() {
 	local dir=$STAGE/front mode=auth_request
 	[ "$STAGE_FRONT" != nginx-accel ] || mode=accel

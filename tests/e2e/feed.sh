@@ -34,11 +34,11 @@ lines() {
 is_told() { # NAME PATTERN...: so many lines, each of that form, in any order
 	local name=$1 want
 	shift
-	lines > lines
+	lines > came
 	told=$(wc -l < "$STAGE/log/feed")
-	is "$(wc -l < lines)" $# "$name: as many lines as requests"
+	is "$(wc -l < came)" $# "$name: as many lines as requests"
 	for want; do
-		like "$(cat lines)" "^$want\$" "$name: $want"
+		like "$(cat came)" "^$want\$" "$name: $want"
 	done
 }
 settled='200 primary (OK|[+]|-)'

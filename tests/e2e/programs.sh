@@ -106,5 +106,7 @@ exits 64 "webconf of another part" webconf nginx --part script
 exits 64 "webconf of another mode" webconf nginx --part http --mode magic
 exits 64 "webconf of an app of another server" \
 	webconf nginx --part http --app bin-path
+exits 78 "webconf of an address that is none" webconf apache --part server \
+	--app mod_authnz_fcgi --address localhost
 exits 64 "webconf of two files" webconf nginx --part http --check a b
 story_end

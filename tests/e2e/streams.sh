@@ -20,7 +20,8 @@ eventually 20 "catalogues are imported" stage_imported
 # The front's processes but the routers that it may have started.
 front_tree() {
 	local pid
-	for pid in $(cat "$STAGE/pid/front") $(pgrep -P "$(cat "$STAGE/pid/front")"); do
+	pid=$(cat "$STAGE/pid/front")
+	for pid in $pid $(cat "/proc/$pid/task/$pid/children"); do
 		[ "$(cat "/proc/$pid/comm" 2>/dev/null)" = reproute-fcgi ] ||
 			echo "$pid"
 	done

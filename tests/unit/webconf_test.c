@@ -327,6 +327,17 @@ static const struct {
 	{ "/run/a\nb", ERR_CONF },
 };
 
+static const struct {
+	const char *address;
+	enum err want;
+} addresses[] = {
+	{ "127.0.0.1:9010", ERR_OK },
+	{ "[::1]:9010", ERR_OK },
+	{ "127.0.0.1", ERR_CONF },
+	{ "localhost:9010", ERR_CONF },
+	{ "1:2/ evil", ERR_CONF },
+};
+
 static void
 test_paths(void)
 {
@@ -347,6 +358,13 @@ test_paths(void)
 		tap_int(webconf_check(&one), sockets[i].want,
 		    "and for the "
 		    "shell");
+	}
+	for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++) {
+		struct webconf one = webconf;
+
+		one.address = addresses[i].address;
+		tap_int(webconf_check(&one), addresses[i].want, "%s",
+		    one.address);
 	}
 }
 
