@@ -4,6 +4,7 @@
 #
 # Sourced by bash, by contrib/quickstart and by the end-to-end tests.  Before:
 #   STAGE_BIN  where reproute, reproute-fcgi, ... are
+#   STAGE_SLOT 0 or 1, so that two at a time never take the same port
 # After stage_open: $STAGE, a new directory that holds everything; stage_close,
 # which a trap on EXIT must call, ends every process that was started, by its
 # pid, and fails if one of them, or a child of theirs, is left behind.
@@ -53,7 +54,7 @@ stage_open() {
 stage_port() {
 	local port
 	while :; do
-		port=$((20000 + RANDOM % 12000))
+		port=$((20000 + ${STAGE_SLOT:-0} * 6000 + RANDOM % 6000))
 		case $STAGE_PORTS in *" $port "*) continue ;; esac
 		(exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break
 	done

@@ -156,19 +156,4 @@ is "$(front_status "$FRONT/echo/a")" 401 "none: 401"
 is "$(front_status -u somebody:wrong "$FRONT/echo/a")" 401 "a wrong one: 401"
 is "$(front_status -u somebody:secret "$FRONT/echo/a")" 200 "the right one: 200"
 FRONT_SITE=
-
-# 3 routes, 20 upstreams
-{
-	echo "state_dir = \"$STAGE/state\"; run_dir = \"$STAGE/run\"; upstreams = ("
-	for i in $(seq 20); do
-		echo "{ name = \"u$i\"; url = \"http://127.0.0.1:$((9000 + i))/p$i\"; },"
-	done | sed '$s/,$//'
-	echo '); routes = ( { name = "a"; kind = "git"; prefix = "/a/"; primary = "u1";'
-	echo "replicas = ($(seq -f '"u%g"' -s ', ' 2 16)); authorize = \"webserver\"; },"
-	echo '{ name = "b"; kind = "registry"; prefix = "/v2/"; primary = "u17"; migrate = { to = "u18"; }; },'
-	echo '{ name = "c"; kind = "git"; prefix = "/c.d/"; primary = "u19"; replicas = ("u20"); authorize = "webserver"; } );'
-} > "$REPROUTE_CONF"
-ok "3 routes, 20 upstreams" "$STAGE_BIN/reproute" check -t
-stage_stop front
-ok "Apache takes them" stage_front
 story_end

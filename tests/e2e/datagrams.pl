@@ -10,6 +10,7 @@ use Socket;
 
 my $path = shift;
 unlink $path;
+umask 0; # whoever the web server is
 my $socket = IO::Socket::UNIX->new(Type => SOCK_DGRAM, Local => $path)
     or die "$path: $!";
 $| = 1;
