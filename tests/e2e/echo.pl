@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # echo.pl: an HTTP upstream that answers with the request as it came: its line,
-# its headers, and what is known of its body.  A path with /deny/ gets 401.
+# its headers, and what is known of its body.  A path with /status-NNN/ gets
+# that status.
 # SPDX-License-Identifier: ISC
 #
 # usage: echo.pl PORT NAME
@@ -57,8 +58,9 @@ sub answer {
 	$text =~ s/\r//g;
 	($type, $text) = ("application/json", '{"repositories":[]}')
 	    if $head =~ m{^\S+ \S*/v2/_catalog};
-	$status = "401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"echo\""
-	    if $head =~ m{^\S+ \S*/deny/};
+	$status = "$1 As Asked" if $head =~ m{^\S+ \S*/status-(\d{3})/};
+	$status .= "\r\nWWW-Authenticate: Basic realm=\"echo\""
+	    if $status =~ /^401/;
 	print $client "HTTP/1.1 $status\r\nContent-Type: $type\r\n" .
 	    "Content-Length: " . length($text) . "\r\nX-Request-Line: " .
 	    ($head =~ /^(.*?)\r?\n/)[0] . "\r\nConnection: close\r\n\r\n";

@@ -92,7 +92,15 @@ is "$(sent --data-binary @body.gz -H 'Content-Encoding: gzip' \
 	"a compressed body stays so"
 
 # an upstream's refusal is the client's
-for path in /scm/deny/app.git/git-receive-pack /v2/deny/manifests/x; do
+for status in 400 404 413 429 500 502 503 504; do
+	for path in "/scm/status-$status/x.git/git-receive-pack" \
+		"/v2/other/status-$status/x"; do
+		said=$(ask "$FRONT$path")
+		like "$said" "^HTTP/1.1 $status " "$path: its status"
+		like "$said" '^name: (primary|old)$' "$path: and its words"
+	done
+done
+for path in /scm/status-401/x.git/git-receive-pack /v2/other/status-401/x; do
 	like "$(ask -u you:wrong "$FRONT$path")" '^HTTP/1.1 401 ' "$path: 401"
 	like "$(ask "$FRONT$path")" \
 		'^[Ww][Ww][Ww]-[Aa]uthenticate: Basic realm="echo"$' \

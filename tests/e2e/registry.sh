@@ -127,6 +127,8 @@ is "$(placement team/six)" new "its row stays"
 stage_stop new KILL
 status=$(curl -s -o /dev/null -w '%{http_code}' "$FRONT/v2/team/six/tags/list")
 like "$status" '^50[0-9]$' "new side down: its repositories are not served"
+like "$(curl -s "$FRONT/v2/team/six/tags/list")" \
+	'^\{"errors":\[\{"code":"UNAVAILABLE"' "and clients are told so by JSON"
 ok "the old side's are" pull legacy/six:1
 ok "it comes back" stage_registry new "$NEW_PORT"
 eventually 10 "and takes a push again" stage_push one team/six:10

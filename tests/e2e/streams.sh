@@ -83,6 +83,35 @@ eventually 120 "replicas follow" stage_both team/app ||
 ok "a clone of it, from a replica" git clone -q "$url" clone
 is "$(sha256sum < clone/big)" "$(sha256sum < work/big)" "the same 200 MB"
 
+# a replica that dies in the middle of an answer
+ok "reads go to one replica" "$STAGE_BIN/reproute" drain replica2
+printf '0032want %s\n00000009done\n' "$(git -C work rev-parse main)" > want
+curl -sf --limit-rate 4M --data-binary @want -o /dev/null \
+	-H 'Content-Type: application/x-git-upload-pack-request' \
+	"$url/git-upload-pack" & reader=$!
+sleep 2
+ok "an answer is under way" kill -0 $reader
+from=$(mark)
+stage_stop replica1 KILL
+read=(git ls-remote -q "$url")
+# lighttpd cannot send a body again: until the replica is out, only GETs pass
+[ "${STAGE_FRONT#lighttpd}" = "$STAGE_FRONT" ] ||
+	read=(curl -sf "$url/info/refs?service=git-upload-pack")
+for i in 1 2 3 4 5; do
+	ok "read $i right after the replica died" "${read[@]}"
+done
+wait $reader
+is "$?" 18 "the answer broke off, as its client is told"
+out() {
+	from=$(mark)
+	git ls-remote -q "$url" && routed_since "$from" | tail -n 1 |
+		grep -q 'upstream=primary reason=down$'
+}
+eventually 5 "the replica is out" out
+ok "it comes back" stage_git replica1 "$REPLICA1_PORT"
+ok "and the other one" "$STAGE_BIN/reproute" drain --undo replica2
+eventually 60 "both replicas serve" stage_both team/app
+
 # 300 MB into a registry
 head -c 300M /dev/urandom > layer
 sum=$(sha256sum < layer)
