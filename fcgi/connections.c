@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -18,6 +19,8 @@
 #define PIECE 16384
 /* Pieces dropped in one go, of what comes after the answer. */
 #define MAX_DROPPED 16
+/* Most peers close within this time after the answer. */
+#define CLOSE_MS 2
 /* Pause after an accept that failed, for want of descriptors for example. */
 #define ACCEPT_PAUSE_US 100000
 
@@ -262,6 +265,7 @@ connections_done(struct connections *set, struct connection *connection,
     bool answered)
 {
 	const struct records *records = &connection->records;
+	struct pollfd peer = { .fd = connection->fd, .events = POLLIN };
 
 	if (answered && records->keep && !records->cut) {
 		keep(set, connection);
@@ -269,6 +273,8 @@ connections_done(struct connections *set, struct connection *connection,
 		slots_drop(&set->slots, connection);
 	} else {
 		shutdown(connection->fd, SHUT_WR);
+		/* less than what it costs to wait for it with the others */
+		poll(&peer, 1, CLOSE_MS);
 		connection->until_ms = clock_boot_ms() + set->options.linger_ms;
 		linger(set, connection);
 	}
