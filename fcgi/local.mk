@@ -3,7 +3,7 @@ noinst_LIBRARIES += %D%/libdoors.a
 %C%_libdoors_a_SOURCES = \
 	%D%/admin.h \
 	%D%/answer.c %D%/answer.h \
-	%D%/check.c \
+	%D%/check.c %D%/check.h %D%/check_access.c \
 	%D%/choose.c %D%/choose.h \
 	%D%/connections.c %D%/connections.h \
 	%D%/decide.c %D%/decide.h \

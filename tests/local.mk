@@ -7,6 +7,7 @@ check_LIBRARIES += %D%/libtap.a
 	%D%/unit/store.c %D%/unit/store.h \
 	%D%/unit/tap.c %D%/unit/tap.h \
 	%D%/unit/tool.c %D%/unit/tool.h \
+	%D%/unit/webconf_sample.c %D%/unit/webconf_sample.h \
 	%D%/unit/world.c %D%/unit/world.h
 LDADD = tests/libtap.a $(DOORS_LIBS) $(FCGI_LIBS) $(LMDB_LIBS) $(GIT2_LIBS) \
 	$(CURL_LIBS) $(JSON_LIBS) $(GROUND_LIBADD)

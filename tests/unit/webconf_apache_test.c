@@ -6,44 +6,12 @@
 #include "conf/rules.h"
 #include "fcgi/webconf.h"
 #include "tests/unit/tap.h"
+#include "tests/unit/webconf_sample.h"
 
 #define SERVER 0
 #define SITE 1
 
-static struct upstream upstreams[] = {
-	{ .name = "master", .url = "http://git-master:7990" },
-	{ .name = "slave-1", .url = "http://10.0.0.1/base" },
-	{ .name = "old", .url = "http://[::1]:5000" },
-	{ .name = "new", .url = "http://new.example" },
-	{ .name = "unused", .url = "http://unused.example" },
-};
-
-static struct route routes[] = {
-	{ .name = "git",
-	    .kind = ROUTE_GIT,
-	    .prefix = "/scm/",
-	    .primary = &upstreams[0],
-	    .replicas = { &upstreams[1] },
-	    .n_replicas = 1 },
-	{ .name = "registry",
-	    .kind = ROUTE_REGISTRY,
-	    .prefix = "/v2/",
-	    .primary = &upstreams[2],
-	    .to = &upstreams[3] },
-	{ .name = "deep",
-	    .kind = ROUTE_GIT,
-	    .prefix = "/a.b/c+d/",
-	    .primary = &upstreams[0] },
-};
-
-static struct conf conf = { .file = "reproute.conf",
-	.upstreams = upstreams,
-	.n_upstreams = 5,
-	.routes = routes,
-	.n_routes = 3,
-	.push = { "/token" } };
-
-static struct webconf webconf = { .conf = &conf,
+static struct webconf webconf = { .conf = &sample_conf,
 	.command = "reproute webconf apache",
 	.app = "mod_fcgid",
 	.mode = "users",
@@ -230,21 +198,22 @@ test_patterns(void)
 	(void)!print(SITE, &out);
 	for (size_t i = 0; i < 3; i++) {
 		char *proxy = pattern_of(out.data, "ProxyPassMatch \"",
-		    routes[i].name);
+		    sample_routes[i].name);
 		char *asked = pattern_of(out.data, "<LocationMatch \"",
-		    routes[i].name);
+		    sample_routes[i].name);
 
-		tap_ok(proxy[0] != '\0', "%s has a pattern", routes[i].name);
+		tap_ok(proxy[0] != '\0', "%s has a pattern",
+		    sample_routes[i].name);
 		tap_str(asked, proxy, "what is proxied is asked for");
 		for (size_t j = 0; j < sizeof(paths) / sizeof(paths[0]); j++) {
 			const char *path = paths[j].path;
 			bool own = paths[j].route != NULL &&
-			    strcmp(paths[j].route, routes[i].name) == 0;
+			    strcmp(paths[j].route, sample_routes[i].name) == 0;
 
 			if (own || paths[j].route == NULL)
 				tap_ok(takes(proxy, path) == own, "%s %s %s's",
 				    path, own ? "is" : "is not",
-				    routes[i].name);
+				    sample_routes[i].name);
 		}
 		free(proxy);
 		free(asked);
@@ -266,17 +235,17 @@ test_variants(void)
 		strstr(out.data, "SetEnv REPROUTE_CONF \"/srv/repr") != NULL,
 	    "and so is the push endpoint");
 	webconf.conf_file = NULL;
-	conf.push.token_file = NULL;
+	sample_conf.push.token_file = NULL;
 	tap_ok(print(SITE, &out) == ERR_OK &&
 		strstr(out.data, "reproute-push") == NULL,
 	    "without a token file there is no push endpoint");
-	conf.push.token_file = "/token";
-	routes[2].prefix = "/";
+	sample_conf.push.token_file = "/token";
+	sample_routes[2].prefix = "/";
 	tap_ok(print(SITE, &out) == ERR_OK &&
 		strstr(out.data,
 		    "\"(?s)^(?!/reproute/(?:push|status)$)/(.*)$") != NULL,
 	    "the prefix / is everything but our own pages");
-	routes[2].prefix = "/a.b/c+d/";
+	sample_routes[2].prefix = "/a.b/c+d/";
 	webconf.app = "mod_authnz_fcgi";
 	webconf.mode = "anonymous";
 	tap_ok(print(SITE, &out) == ERR_OK &&
@@ -286,9 +255,9 @@ test_variants(void)
 	    "without passwords, and that is said");
 	webconf.app = "mod_fcgid";
 	webconf.mode = "users";
-	routes[0].name = "a-name-that-is-much-longer-than-apache-allows";
+	sample_routes[0].name = "a-name-that-is-much-longer-than-apache-allows";
 	tap_int(print(SERVER, &out), ERR_CONF, "a name too long for Apache");
-	routes[0].name = "git";
+	sample_routes[0].name = "git";
 	buf_free(&out);
 }
 
@@ -297,7 +266,7 @@ test_tls(void)
 {
 	struct buf out = { 0 };
 
-	upstreams[3].url = "https://new.example";
+	sample_upstreams[3].url = "https://new.example";
 	tap_ok(print(SERVER, &out) == ERR_OK &&
 		strstr(out.data, "SSLProxyVerify require") != NULL &&
 		strstr(out.data,
@@ -307,17 +276,17 @@ test_tls(void)
 	tap_ok(print(SITE, &out) == ERR_OK &&
 		strstr(out.data, "ProxyPreserveHost Off") != NULL,
 	    "by its own name");
-	upstreams[3].ca_file = "/etc/own.pem";
+	sample_upstreams[3].ca_file = "/etc/own.pem";
 	tap_ok(print(SERVER, &out) == ERR_OK &&
 		strstr(out.data, "CertificateFile \"/etc/own.pem\"") != NULL,
 	    "to its own authority");
-	upstreams[2].url = "https://old.example";
+	sample_upstreams[2].url = "https://old.example";
 	tap_ok(print(SERVER, &out) == ERR_CONF &&
 		strstr(err_text(), "/etc/own.pem") != NULL,
 	    "two authorities in one route are refused");
-	upstreams[2].url = "http://[::1]:5000";
-	upstreams[3].url = "http://new.example";
-	upstreams[3].ca_file = NULL;
+	sample_upstreams[2].url = "http://[::1]:5000";
+	sample_upstreams[3].url = "http://new.example";
+	sample_upstreams[3].ca_file = NULL;
 	buf_free(&out);
 }
 

@@ -6,41 +6,9 @@
 #include "conf/rules.h"
 #include "fcgi/webconf.h"
 #include "tests/unit/tap.h"
+#include "tests/unit/webconf_sample.h"
 
-static struct upstream upstreams[] = {
-	{ .name = "master", .url = "http://git-master:7990" },
-	{ .name = "slave-1", .url = "http://10.0.0.1/base" },
-	{ .name = "old", .url = "http://[::1]:5000" },
-	{ .name = "new", .url = "http://new.example" },
-	{ .name = "unused", .url = "https://unused.example" },
-};
-
-static struct route routes[] = {
-	{ .name = "git",
-	    .kind = ROUTE_GIT,
-	    .prefix = "/scm/",
-	    .primary = &upstreams[0],
-	    .replicas = { &upstreams[1] },
-	    .n_replicas = 1 },
-	{ .name = "registry",
-	    .kind = ROUTE_REGISTRY,
-	    .prefix = "/v2/",
-	    .primary = &upstreams[2],
-	    .to = &upstreams[3] },
-	{ .name = "deep",
-	    .kind = ROUTE_GIT,
-	    .prefix = "/a.b/c+d/",
-	    .primary = &upstreams[0] },
-};
-
-static struct conf conf = { .file = "reproute.conf",
-	.upstreams = upstreams,
-	.n_upstreams = 5,
-	.routes = routes,
-	.n_routes = 3,
-	.push = { "/token" } };
-
-static struct webconf webconf = { .conf = &conf,
+static struct webconf webconf = { .conf = &sample_conf,
 	.command = "reproute webconf lighttpd --part main",
 	.app = "socket",
 	.socket = "/run/fcgi.sock",
@@ -291,23 +259,23 @@ test_variants(void)
 		    "\"REPROUTE_CONF\" => \"/srv/reproute.conf\"") != NULL,
 	    "the push endpoint is told another configuration");
 	buf_reset(&out);
-	conf.push.token_file = NULL;
+	sample_conf.push.token_file = NULL;
 	tap_ok(webconf_lighttpd.parts[0].print(&webconf, &out) == ERR_OK &&
 		strstr(out.data, "reproute-push") == NULL &&
 		strstr(out.data, "else $HTTP[\"url\"] !~") != NULL,
 	    "without a token file there is no push endpoint");
 	buf_reset(&out);
-	routes[2].prefix = "/";
+	sample_routes[2].prefix = "/";
 	tap_ok(webconf_lighttpd.parts[0].print(&webconf, &out) == ERR_OK &&
 		strstr(out.data, "|/)\" {") != NULL,
 	    "the prefix / is everything");
-	routes[2].prefix = "/a.b/c+d/";
-	upstreams[0].url = "https://git.example";
+	sample_routes[2].prefix = "/a.b/c+d/";
+	sample_upstreams[0].url = "https://git.example";
 	tap_ok(webconf_lighttpd.parts[0].print(&webconf, &out) == ERR_CONF &&
 		strstr(err_text(), "upstream master") != NULL &&
 		strstr(err_text(), "stunnel") != NULL,
 	    "an upstream with TLS is refused, with a way out");
-	upstreams[0].url = "http://git-master:7990";
+	sample_upstreams[0].url = "http://git-master:7990";
 	buf_free(&out);
 }
 
