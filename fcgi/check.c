@@ -18,6 +18,7 @@
 
 /* Where the router listens that is started on its own. */
 #define ROUTER_SOCKET "fcgi.sock"
+#define PUSH_SOCKET "push.sock"
 
 void
 check_say(struct report *report, enum level level, const char *subject,
@@ -135,6 +136,18 @@ check_router(struct report *report)
 	free(path);
 }
 
+/* It is there only where the push endpoint is a service of its own. */
+static void
+check_push_socket(struct report *report)
+{
+	char *path = mem_fmt("%s/" PUSH_SOCKET, report->admin->conf->run_dir);
+
+	if (access(path, F_OK) == 0)
+		check_socket(report, PUSH_SOCKET, SOCK_STREAM,
+		    "the push endpoint");
+	free(path);
+}
+
 struct orphan {
 	const struct conf *conf;
 	char upstream[WORD_SIZE], name[NAME_SIZE];
@@ -241,6 +254,7 @@ admin_check(const struct admin *admin, int argc, char **argv, int *status)
 			check_socket(&report, WAKE_SOCKET, SOCK_DGRAM,
 			    "the daemon");
 			check_router(&report);
+			check_push_socket(&report);
 		}
 		check_files(&report);
 	}

@@ -251,11 +251,12 @@ hand_over(struct gateway_request *request, const struct connection *connection)
 	parts[0].iov_base = (void *)connection_request(connection, &len);
 	parts[0].iov_len = len;
 	len += sizeof(end);
+	/* from here on libfcgi's, which closes what it does not take */
+	request->fcgi->ipcFd = request->file;
 	if (pwritev(request->file, parts, 2, 0) != (ssize_t)len ||
 	    ftruncate(request->file, (off_t)len) == -1 ||
 	    lseek(request->file, 0, SEEK_SET) == -1)
 		return false;
-	request->fcgi->ipcFd = request->file;
 	/* or it would close the file before it reads it */
 	request->fcgi->keepConnection = 1;
 	return FCGX_Accept_r(request->fcgi) == 0;
@@ -272,7 +273,6 @@ serve(struct worker *worker, FCGX_Request *fcgi,
 	bool sent;
 
 	if (!hand_over(&request, connection)) {
-		/* libfcgi closes what it does not take */
 		if (fcgi->ipcFd == -1)
 			worker->file = memfd_create("request", MFD_CLOEXEC);
 		return false;

@@ -37,7 +37,7 @@ bool gateway_ending(void);
 typedef void gateway_handler(struct gateway_request *, void *arg);
 
 /*
- * From here on SIGTERM, SIGINT and SIGHUP wait, in this thread and in those
+ * From here on SIGTERM, SIGINT, SIGUSR1 and SIGHUP wait, in this thread and in those
  * that it starts, for gateway_serve(): call it before the first thread.
  */
 void gateway_hold_signals(void);

@@ -240,8 +240,9 @@ listener_open(const char *address, unsigned mode, struct listener **out)
 	listener->lock = -1;
 	if (address != NULL && getauxval(AT_SECURE) != 0)
 		err = err_set(ERR_DENIED,
-		    "runs with the rights of another group: listens only at "
-		    "fd 0, as a web server or a socket unit starts it");
+		    "is setgid and run by another user, who may not say "
+		    "where it listens: run it as the user reproute, or have a "
+		    "web server or a socket unit start it (fd 0)");
 	else if (address == NULL && listener_listens(STDIN_FILENO))
 		listener->fd = STDIN_FILENO;
 	else if (address == NULL)

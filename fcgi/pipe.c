@@ -36,9 +36,12 @@ struct pipe {
 };
 
 static void
-count_lost(uint64_t *lost, const char *where)
+count_lost(uint64_t *lost, uint64_t more, const char *where)
 {
-	if ((*lost)++ % LOST_STEP == 0)
+	uint64_t before = *lost;
+
+	*lost += more;
+	if (before == 0 || before / LOST_STEP != *lost / LOST_STEP)
 		log_msg(LOG_WARNING, "%s: %s; lines lost so far: %ju", where,
 		    strerror(errno), (uintmax_t)*lost);
 }
@@ -70,7 +73,7 @@ send_part(struct pipe *pipe, size_t len)
 	if (len > 0 && !is_dull(pipe->line, len) &&
 	    sendto(pipe->fd, pipe->line, len, MSG_DONTWAIT | MSG_NOSIGNAL,
 		(struct sockaddr *)&pipe->to, sizeof(pipe->to)) == -1)
-		count_lost(&pipe->lost, pipe->to.sun_path);
+		count_lost(&pipe->lost, 1, pipe->to.sun_path);
 }
 
 /* "FEED-PART", or "FEED-PART<TAB>REST" */
@@ -134,6 +137,16 @@ open_log(struct pipe *pipe)
 	return pipe->log_fd != -1;
 }
 
+static uint64_t
+count_lines(const char *text, size_t len)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < len; i++)
+		n += text[i] == '\n';
+	return n;
+}
+
 /* In one write, so that lines stay whole where others append, too. */
 static void
 write_log(struct pipe *pipe)
@@ -148,7 +161,8 @@ write_log(struct pipe *pipe)
 		if (done == -1 && errno == EINTR)
 			continue;
 		if (done == -1) {
-			count_lost(&pipe->log_lost, pipe->log);
+			count_lost(&pipe->log_lost, count_lines(at, left),
+			    pipe->log);
 			break;
 		}
 		at += done;

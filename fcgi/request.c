@@ -371,6 +371,21 @@ find_route(const struct conf *conf, char *path, char **rest)
 	return NULL;
 }
 
+/*
+ * Is it below the route only where path parameters are dropped ("/scm;x/")?
+ * To the web server it is not, so that what it asks of its clients below the
+ * route's prefix, as a password, was not asked.
+ */
+static bool
+is_hidden(const struct conf *conf, const struct route *route, const char *text)
+{
+	struct target plain;
+	char *rest;
+
+	return strchr(text, ';') != NULL && target_read_plain(text, &plain) &&
+	    find_route(conf, plain.path, &rest) != route;
+}
+
 void
 request_parse(const struct conf *conf, const char *method, const char *text,
     struct request *out)
@@ -384,7 +399,10 @@ request_parse(const struct conf *conf, const char *method, const char *text,
 	out->canonical = false;
 	if (method == NULL || text == NULL || !target_read(text, &target))
 		return;
-	if ((out->route = find_route(conf, target.path, &rest)) == NULL)
+	out->route = find_route(conf, target.path, &rest);
+	if (out->route != NULL && is_hidden(conf, out->route, text))
+		out->route = NULL;
+	if (out->route == NULL)
 		return;
 	out->op = OP_OTHER;
 	if (target.cut)

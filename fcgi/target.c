@@ -34,7 +34,7 @@ escaped_byte(const char *text, size_t len)
 
 /* len is MAX_TARGET at most. */
 static void
-decode_path(const char *raw, size_t len, struct target *out)
+decode_path(const char *raw, size_t len, bool plain, struct target *out)
 {
 	char *to = out->path;
 
@@ -44,7 +44,7 @@ decode_path(const char *raw, size_t len, struct target *out)
 		if (byte >= 0) {
 			i += 2;
 			out->odd |= byte == '/';
-		} else if (raw[i] == ';') {
+		} else if (raw[i] == ';' && !plain) {
 			/*
 			 * Servlet containers drop path parameters (Jakarta
 			 * Servlet 6.0, 3.5.2); others take them as text.
@@ -107,8 +107,8 @@ skip_authority(const char *text)
 	return text + strcspn(text, "/?#");
 }
 
-bool
-target_read(const char *text, struct target *out)
+static bool
+read_target(const char *text, bool plain, struct target *out)
 {
 	const char *path = skip_authority(text);
 	size_t len;
@@ -122,11 +122,22 @@ target_read(const char *text, struct target *out)
 	/* no client may send a fragment; some servers cut it, some do not */
 	out->changed = strchr(path, '#') != NULL;
 	if (len == 0)
-		decode_path("/", 1, out);
-	else
-		decode_path(path, len > MAX_TARGET ? MAX_TARGET : len, out);
+		len = strlen(path = "/");
+	decode_path(path, len > MAX_TARGET ? MAX_TARGET : len, plain, out);
 	resolve_path(out);
 	return true;
+}
+
+bool
+target_read(const char *text, struct target *out)
+{
+	return read_target(text, false, out);
+}
+
+bool
+target_read_plain(const char *text, struct target *out)
+{
+	return read_target(text, true, out);
 }
 
 bool

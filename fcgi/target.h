@@ -29,6 +29,8 @@ struct target {
  * its end stays.  false: text is neither, and *out is not to be used.
  */
 bool target_read(const char *text, struct target *out);
+/* The same, but path parameters are text, as they are to web servers. */
+bool target_read_plain(const char *text, struct target *out);
 
 /* Does this piece of a query, "%XX"- and "+"-encoded, mean want? */
 bool target_means(const char *text, size_t len, const char *want);

@@ -12,10 +12,16 @@
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"                 \
 	"0123456789/._-+@,="
 
+bool
+webconf_is_tls(const struct upstream *upstream)
+{
+	return strncmp(upstream->url, "https:", 6) == 0;
+}
+
 enum err
 webconf_target(const struct upstream *upstream, struct webconf_target *out)
 {
-	bool tls = strncmp(upstream->url, "https:", 6) == 0;
+	bool tls = webconf_is_tls(upstream);
 	const char *host = strstr(upstream->url, "://") + 3;
 	const char *path = host + strcspn(host, "/");
 	const char *port = NULL, *end;

@@ -8,6 +8,11 @@
 #include "conf/conf.h"
 #include "conf/mem.h"
 
+/* What clients are told where nobody may, or can, serve. */
+#define WEBCONF_BUSY "nobody can serve this just now: try again"
+/* Who vouches for an https upstream that has no ca_file. */
+#define WEBCONF_CA_FILE "/etc/ssl/certs/ca-certificates.crt"
+
 /*
  * Where things are on this host: absolute paths, see webconf_check().  Those
  * that a server does not need are NULL.
@@ -44,6 +49,7 @@ struct webconf_server {
 	/* of the router in any app but the first; NULL: as in that one */
 	const char *app_socket;
 	const char *const *modes; /* ended by NULL */
+	const char *mode_app;	  /* which alone has modes; NULL: all have */
 	const struct webconf_part *parts;
 };
 extern const struct webconf_server webconf_apache, webconf_lighttpd,
@@ -64,6 +70,8 @@ struct webconf_target {
 };
 MUST_USE enum err webconf_target(const struct upstream *,
     struct webconf_target *out);
+
+bool webconf_is_tls(const struct upstream *);
 
 /* Does any route send requests there? */
 bool webconf_uses(const struct conf *, const struct upstream *);

@@ -11,7 +11,6 @@
  * mod_proxy_balancer takes for a session, and so for the member's name.
  */
 
-#define CA_FILE "/etc/ssl/certs/ca-certificates.crt"
 /* "balancer://reproute-NAME" has 64 bytes at most (httpd's mod_proxy.h). */
 #define MAX_BALANCER_NAME 43
 
@@ -46,7 +45,7 @@ static const char router_own[] =
     "# that its threads are few and processes many; when all are busy, a\n"
     "# request waits a second (mod_fcgid) for one more, hence MinProcesses.\n"
     "FcgidCmdOptions %s/reproute-fcgi \\\n"
-    "  MaxProcesses 64 MinProcesses 16 IdleTimeout 3600 \\\n"
+    "  MaxProcesses 48 MinProcesses 16 IdleTimeout 3600 \\\n"
     "  MaxProcessLifetime 0 MaxRequestsPerProcess 0 \\\n"
     "  ConnectTimeout 2 IOTimeout 15";
 
@@ -106,12 +105,6 @@ webconf_apache_members(const struct route *route,
 	return n;
 }
 
-static bool
-is_tls(const struct upstream *upstream)
-{
-	return strncmp(upstream->url, "https:", 6) == 0;
-}
-
 bool
 webconf_apache_has_tls(const struct route *route)
 {
@@ -119,7 +112,7 @@ webconf_apache_has_tls(const struct route *route)
 	size_t n = webconf_apache_members(route, members);
 
 	while (n > 0)
-		if (is_tls(members[--n]))
+		if (webconf_is_tls(members[--n]))
 			return true;
 	return false;
 }
@@ -194,9 +187,9 @@ put_tls(const struct route *route, struct buf *out)
 	for (size_t i = 0; i < n; i++) {
 		const char *own = members[i]->ca_file != NULL
 		    ? members[i]->ca_file
-		    : CA_FILE;
+		    : WEBCONF_CA_FILE;
 
-		if (!is_tls(members[i]))
+		if (!webconf_is_tls(members[i]))
 			continue;
 		if (ca_file != NULL && strcmp(ca_file, own) != 0)
 			return err_set(ERR_CONF,
@@ -290,5 +283,6 @@ const struct webconf_server webconf_apache = {
 	.access_log = "/var/log/apache2/reproute.log",
 	.apps = apps,
 	.modes = modes,
+	.mode_app = "mod_authnz_fcgi",
 	.parts = parts,
 };

@@ -111,10 +111,10 @@ static const struct {
 	const char *status, *code, *message;
 } errors[] = {
 	{ "413", "SIZE_INVALID", "the request is too large" },
-	{ "500", "UNAVAILABLE", "nobody can serve this just now: try again" },
-	{ "502", "UNAVAILABLE", "nobody can serve this just now: try again" },
-	{ "503", "UNAVAILABLE", "nobody can serve this just now: try again" },
-	{ "504", "UNAVAILABLE", "nobody can serve this just now: try again" },
+	{ "500", "UNAVAILABLE", WEBCONF_BUSY },
+	{ "502", "UNAVAILABLE", WEBCONF_BUSY },
+	{ "503", "UNAVAILABLE", WEBCONF_BUSY },
+	{ "504", "UNAVAILABLE", WEBCONF_BUSY },
 };
 
 /* The site's rules for errors would send these through other URLs. */

@@ -97,14 +97,15 @@ static const char starts[] =
 static const char feed[] =
     "\n"
     "  # What becomes of a write is told to the daemon, which ends its fence\n"
-    "  # early; and of a read that a replica failed, which takes it out.  As a\n"
+    "  # early; and of a read that a replica failed, which takes it out.  None\n"
+    "  # of it is a word of the client's: that could make up a line.  As a\n"
     "  # request has one log here, the program sends what stands before the\n"
     "  # tab, where it tells something, and appends the rest to the site's\n"
     "  # log.  lighttpd's user must be able to write to both.\n";
 
 static const char log_lines[] =
     "  accesslog.filename = \"|exec %s/reproute feed --log %s %s\"\n"
-    "  accesslog.format = \"reproute-feed %%{X-Reproute-Token}i %%s %%D "
+    "  accesslog.format = \"reproute-feed %%{REPROUTE_TOKEN}e %%s %%D "
     "%%{REPROUTE_CHOSEN}e done=%%X addr=%%h served=%%{REPROUTE_UPSTREAM}e\t"
     "%%h - %%u %%t \\\"%%r\\\" %%s %%b \\\"%%{Referer}i\\\" "
     "\\\"%%{User-Agent}i\\\" "
@@ -205,6 +206,8 @@ static const char script_rest[] =
     "r.req_env[\"REPROUTE_CHOSEN\"] = r.req_env[\"REPROUTE_FAILED\"] or "
     "upstream\n"
     "if upstreams[upstream] then\n"
+    "  -- a client's own; mod_proxy adds who it is (mod_extforward has had it)\n"
+    "  r.req_header[\"X-Forwarded-For\"] = nil\n"
     "  r.req_header[\"X-Reproute-Upstream\"] = upstream\n"
     "  -- for hooks at the upstream, and for the log that ends fences\n"
     "  r.req_header[\"X-Reproute-Token\"] = r.req_env[\"REPROUTE_TOKEN\"]\n"
@@ -250,7 +253,9 @@ put_push(const struct webconf *webconf, struct buf *out)
 	    "  # The push endpoint: hooks report here; the router is not "
 	    "asked.\n"
 	    "  alias.url = (\"/reproute/push\" => \"%s/reproute-push\")\n"
-	    "  cgi.assign = (\"\" => \"\")\n",
+	    "  cgi.assign = (\"\" => \"\")\n"
+	    "  # in KiB: as much as the endpoint takes\n"
+	    "  server.max-request-size = 1024\n",
 	    webconf->libexec_dir);
 	if (webconf->conf_file != NULL)
 		buf_fmt(out,
@@ -415,8 +420,7 @@ put_errors(struct buf *out)
 	static const struct {
 		const char *name, *code, *message;
 	} errors[] = {
-		{ "unavailable", "UNAVAILABLE",
-		    "nobody can serve this just now: try again" },
+		{ "unavailable", "UNAVAILABLE", WEBCONF_BUSY },
 		{ "too_large", "SIZE_INVALID", "the request is too large" },
 		{ "refused", "UNSUPPORTED", "the request was refused" },
 	};

@@ -13,7 +13,6 @@
  * what auth_request_set set; "if" would run before it.
  */
 
-#define CA_FILE "/etc/ssl/certs/ca-certificates.crt"
 /* A push endpoint's body is read whole by it; it takes no more either. */
 #define PUSH_BODY "1m"
 
@@ -60,9 +59,12 @@ put_own(const struct webconf *webconf, struct buf *out)
 	if (webconf->conf->push.token_file != NULL)
 		buf_fmt(out,
 		    "\n"
-		    "# The push endpoint: hooks report here; the router is not "
-		    "asked.\n"
+		    "# The push endpoint: hooks report here, with a token of "
+		    "their own instead of the\n"
+		    "# site's passwords; the router is not asked.\n"
 		    "location = /reproute/push {\n"
+		    "\tauth_basic off;\n"
+		    "\tauth_request off;\n"
 		    "\tclient_max_body_size " PUSH_BODY ";\n"
 		    "%s"
 		    "\tfastcgi_param CONTENT_LENGTH $content_length;\n"
@@ -79,6 +81,7 @@ put_own(const struct webconf *webconf, struct buf *out)
 	    "\tallow 127.0.0.0/8;\n"
 	    "\tallow ::1;\n"
 	    "\tdeny all;\n"
+	    "\tauth_basic off;\n"
 	    "\tauth_request off;\n");
 	put_ask(webconf, "status", out);
 	buf_puts(out, "}\n");
@@ -145,7 +148,10 @@ put_route(const struct webconf *webconf, const struct route *route,
 		    "# It says authorize = \"webserver\": auth_basic or the "
 		    "like must be in force\n"
 		    "# for it in this server{}, since a replica asks nobody "
-		    "who may read.  With\n"
+		    "who may read.  Where\n"
+		    "# that must not count for other routes, in http{}:\n"
+		    "#   map $uri $realm { default off; \"~^/scm/\" git; }\n"
+		    "# and \"auth_basic $realm;\" in server{}.  With\n"
 		    "# \"satisfy any\" our question would let everybody in.\n");
 	buf_fmt(out, "location ^~ %s {\n", route->prefix);
 	put_common(webconf, route, out);
@@ -249,7 +255,8 @@ put_location(const struct webconf *webconf, const struct upstream *upstream,
 		    "\tproxy_ssl_verify_depth 4;\n"
 		    "\tproxy_ssl_trusted_certificate %s;\n",
 		    target.host,
-		    upstream->ca_file != NULL ? upstream->ca_file : CA_FILE);
+		    upstream->ca_file != NULL ? upstream->ca_file
+					      : WEBCONF_CA_FILE);
 	buf_fmt(out, "\tproxy_pass %s://$reproute_to%s$request_uri;\n}\n",
 	    target.tls ? "https" : "http", target.path);
 	return ERR_OK;
@@ -269,7 +276,7 @@ put_busy(const struct webconf *webconf, struct buf *out)
 	    "\tadd_header Retry-After 5 always;\n"
 	    "\ttypes { }\n"
 	    "\tdefault_type text/plain;\n"
-	    "\treturn 503 \"nobody can serve this just now: try again\\n\";\n"
+	    "\treturn 503 \"" WEBCONF_BUSY "\\n\";\n"
 	    "}\n"
 	    "location @.busy.registry {\n");
 	put_log(webconf, out);
@@ -280,8 +287,7 @@ put_busy(const struct webconf *webconf, struct buf *out)
 	    "\ttypes { }\n"
 	    "\tdefault_type application/json;\n"
 	    "\treturn 503 '");
-	webconf_registry_error("UNAVAILABLE",
-	    "no registry can serve this just now: try again", out);
+	webconf_registry_error("UNAVAILABLE", WEBCONF_BUSY, out);
 	buf_puts(out,
 	    "';\n"
 	    "}\n"

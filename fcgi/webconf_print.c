@@ -76,6 +76,14 @@ choose_part(const char *said, bool check, struct choice *choice)
 		  choice->server->name);
 }
 
+static bool
+has_modes(const struct choice *choice)
+{
+	const char *only = choice->server->mode_app;
+
+	return only == NULL || strcmp(choice->app, only) == 0;
+}
+
 static enum err
 choose(const struct admin *admin, int argc, char **argv, struct choice *choice)
 {
@@ -90,13 +98,16 @@ choose(const struct admin *admin, int argc, char **argv, struct choice *choice)
 	    (err = choose_word(choice->server, "mode", choice->server->modes,
 		 admin->mode, &choice->mode)) == ERR_OK)
 		err = choose_part(admin->part, admin->check, choice);
+	if (err == ERR_OK && admin->mode != NULL && !has_modes(choice))
+		err = err_set(ERR_USAGE, "--mode is for --app %s only",
+		    choice->server->mode_app);
 	return err;
 }
 
 /* The words that would print the part again. */
 static char *
-command_of(const struct admin *admin, const struct choice *choice,
-    const struct webconf_part *part)
+command_of(const struct admin *admin, const struct webconf *webconf,
+    const struct choice *choice, const struct webconf_part *part)
 {
 	const struct {
 		const char *option, *value;
@@ -113,8 +124,10 @@ command_of(const struct admin *admin, const struct choice *choice,
 	};
 	struct buf out = { 0 };
 
-	buf_fmt(&out, "reproute webconf %s --part %s", choice->server->name,
-	    part->name);
+	buf_puts(&out, "reproute ");
+	if (webconf->conf_file != NULL)
+		buf_fmt(&out, "-c %s ", webconf->conf_file);
+	buf_fmt(&out, "webconf %s --part %s", choice->server->name, part->name);
 	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++)
 		if (said[i].value != NULL)
 			buf_fmt(&out, " --%s %s", said[i].option,
@@ -127,7 +140,7 @@ print_part(const struct admin *admin, struct webconf *webconf,
     const struct choice *choice, const struct webconf_part *part,
     struct buf *out)
 {
-	char *command = command_of(admin, choice, part);
+	char *command = command_of(admin, webconf, choice, part);
 	enum err err;
 
 	webconf->command = command;

@@ -179,7 +179,7 @@ static void
 ask(struct http *http, const struct hints *hints, struct finding *finding)
 {
 	bool git = hints->any || finding->was_down;
-	int told = 0;
+	size_t len;
 
 	finding->up = ask_once(http, finding, git, HEALTH_PATIENCE_MS) ==
 	    ERR_OK;
@@ -187,11 +187,11 @@ ask(struct http *http, const struct hints *hints, struct finding *finding)
 		finding->up = ask_once(http, finding, git,
 				  second_limit_ms(http, finding)) == ERR_OK;
 	if (!finding->up) {
+		log_escape(finding->why, sizeof(finding->why), err_text());
+		len = strlen(finding->why);
 		if (hints->any)
-			told = snprintf(finding->why, sizeof(finding->why),
-			    "%s; asked: ", hints->text);
-		log_escape(finding->why + told,
-		    sizeof(finding->why) - (size_t)told, err_text());
+			snprintf(finding->why + len, sizeof(finding->why) - len,
+			    "; noticed by %s", hints->text);
 	} else if (hints->enough) {
 		finding->up = false;
 		finding->unconfirmed = true;
@@ -366,8 +366,9 @@ describe(const struct feed_line *line, char *out, size_t size)
 
 	log_escape(addr, sizeof(addr), line->addr);
 	if (line->served[0] != '\0')
-		snprintf(out, size, "a read: %s served it, status %u, addr=%s",
-		    line->served, line->status, addr);
+		snprintf(out, size,
+		    "a read, which %s served: status %u, addr=%s", line->served,
+		    line->status, addr);
 	else
 		snprintf(out, size, "a read: status %u, addr=%s", line->status,
 		    addr);

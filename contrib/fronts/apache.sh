@@ -35,7 +35,7 @@ front_modules() {
 # front_reachable: by the group; what they run is where everybody may go.
 front_reachable() {
 	mkdir -p "$STAGE/front/bin" &&
-		cp "$STAGE_BIN"/reproute{,-fcgi,-push} "$STAGE/front/bin" || return
+		cp -f "$STAGE_BIN"/reproute{,-fcgi,-push} "$STAGE/front/bin" || return
 	[ "$(id -u)" = 0 ] || return 0
 	chmod 0711 "$STAGE" &&
 		chgrp -R www-data "$STAGE/state" "$STAGE/run" "$STAGE/token" \
@@ -100,7 +100,8 @@ front_start() {
 	} > "$dir/apache.conf"
 	front_reachable && apache2 -t -f "$dir/apache.conf" &&
 		stage_start front apache2 -DFOREGROUND -f "$dir/apache.conf" &&
-		stage_wait 10 stage_listens "$FRONT_PORT"
+		# not before there are workers: it may be stopped at once
+		stage_wait 10 curl -s -o /dev/null "http://127.0.0.1:$FRONT_PORT/"
 }
 
 front_reload() { kill -USR1 "$(cat "$STAGE/pid/front")"; }

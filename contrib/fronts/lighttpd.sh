@@ -25,6 +25,7 @@ front_start() {
 		server.errorlog = "$STAGE/log/front.error"
 		server.upload-dirs = ("$dir")
 		server.max-keep-alive-requests = 100000
+		${FRONT_SITE:-}
 		include "$dir/reproute.conf"
 		# what is not routed; through a pipe, since lighttpd keeps lines for a
 		# file back for seconds

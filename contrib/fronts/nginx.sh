@@ -34,6 +34,7 @@ front_start() {
 				ssl_certificate $dir/crt.pem;
 				ssl_certificate_key $dir/key.pem;}
 				root $STAGE/www;
+				${FRONT_SITE:-}
 				include $dir/server.conf;
 			}
 		}

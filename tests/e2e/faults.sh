@@ -89,7 +89,7 @@ nginx*)
 	;;
 esac
 eventually 5 "its line takes the replica out" \
-	down_why 'a read: .*HTTP 503'
+	down_why 'HTTP 503; noticed by a read'
 is "$(real)" 'primary down' "the next read is served"
 rm no-git
 eventually 90 "its git is back, and so is the replica" real_is 'replica1 replica'

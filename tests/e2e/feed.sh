@@ -28,7 +28,7 @@ lines() {
 		sleep 0.7
 	done
 	tail -n "+$((told + 1))" "$STAGE/log/feed" | sed -nE \
-		's/.*reproute-feed [0-9a-f]{32} ([0-9]+|-) [0-9]+ ([^ ]*) done=([^ ]*) addr=127\.0\.0\.1( .*)?$/\1 \2 \3/p'
+		's/.*reproute-feed [0-9a-f]{32} ([0-9]+|-) [0-9]+ ([^ ]*) done=([^ ]*) addr=[^ ]+( .*)?$/\1 \2 \3/p'
 	told=$now
 }
 is_told() { # NAME PATTERN...: so many lines, each of that form, in any order
@@ -69,6 +69,12 @@ is_told "a repository that is not there" '404 primary (OK|[+]|-)'
 ok "a read" git ls-remote "$url"
 ok "a request of nobody's" curl -s "$FRONT/nowhere"
 is "$(lines | wc -l)" 0 "are not told"
+for path in /reproute/failed /reproute/ask /scm/team/app.git/HEAD; do
+	front_status -H 'X-Reproute-Token: - 502 1 made-up done=+ addr=x served=primary' \
+		"$FRONT$path" > code
+done
+lines > came
+is "$(grep -c made-up "$STAGE/log/feed")" 0 "and no client makes up a line"
 
 # broken off: nothing says that it was settled
 fails "a client that dies in the middle" timeout -s KILL 1 curl -sf \

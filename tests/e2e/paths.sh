@@ -29,10 +29,13 @@ ask() { curl -sgki --path-as-is --max-time 60 "$@" | tr -d '\r'; }
 # every spelling, on every upstream
 while read -r name prefix; do
 	while read -r rest; do
-		like "$(ask "$FRONT$prefix$rest" | grep -F -x \
-			-e "GET $prefix$rest HTTP/1.1" \
-			-e "GET /base$prefix$rest HTTP/1.1" \
-			-e "GET $prefix$rest HTTP/1.0")" '^GET ' "$name: $rest"
+		said=$(ask "$FRONT$prefix$rest")
+		base=
+		[ "$(printf '%s\n' "$said" | grep '^name:')" != 'name: new' ] ||
+			base=/base
+		like "$(printf '%s\n' "$said" | grep -F -x \
+			-e "GET $base$prefix$rest HTTP/1.1" \
+			-e "GET $base$prefix$rest HTTP/1.0")" '^GET ' "$name: $rest"
 	done <<-'EOF'
 		a%2Fb
 		a%2fb
@@ -131,6 +134,7 @@ done <<-'EOF'
 	X-Forwarded-Host: spoof
 	X-Forwarded-Proto: spoof
 	X-Forwarded-Port: spoof
+	X-Forwarded-For: spoof
 EOF
 while read -r header; do
 	like "$(ask -H "$header" "$FRONT/scm/team/x")" '^name: primary$' \

@@ -268,7 +268,7 @@ only_git(void)
 	host.event = git_gone;
 	tell(world.two, "200 1 x done=OK served=main addr=10.1.2.3");
 	wait_down(true);
-	tap_ok(strstr(see().peer.why, "main served it") != NULL &&
+	tap_ok(strstr(see().peer.why, "which main served") != NULL &&
 		strstr(see().peer.why, "HTTP 502") != NULL,
 	    "its endpoint answers, its git does not: %s", see().peer.why);
 	host.two.adverts = 0;

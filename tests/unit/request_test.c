@@ -202,6 +202,15 @@ static const struct row git_rows[] = {
 	{ "GET", "/scm/p/r/info/refs/?service=git-receive-pack", "stash",
 	    "write-refs", "p/r", false },
 
+	/* below it only if parameters are dropped, as no web server does */
+	{ "GET", "/scm;a/p/r.git/HEAD", NULL, "none", "", false },
+	{ "POST", "/scm;a/p/r.git/git-receive-pack", NULL, "none", "", false },
+	{ "GET", "/;/scm/p/r/" UP, NULL, "none", "", false },
+	{ "GET", "/a/..;/scm/p/r/" UP, NULL, "none", "", false },
+	{ "GET", "/%73cm;x/p/r/" UP, NULL, "none", "", false },
+	{ "GET", "/scm/../scm;x/p/r/" UP, NULL, "none", "", false },
+	{ "GET", "/scm/;a/p/r/" UP, "stash", "other", "", false },
+
 	/* illegal names: reads of nothing, writes without a fence */
 	{ "GET", "/scm/p/r%00/" UP, "stash", "other", "", true },
 	{ "GET", "/scm/p/r%0a/" UP, "stash", "other", "", true },

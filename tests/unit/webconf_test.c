@@ -138,7 +138,7 @@ static const struct {
 	    true },
 	{ "which lighttpd does not start", "bin-path", false },
 	{ "the feed's form",
-	    "\"reproute-feed %{X-Reproute-Token}i %s %D "
+	    "\"reproute-feed %{REPROUTE_TOKEN}e %s %D "
 	    "%{REPROUTE_CHOSEN}e done=%X addr=%h "
 	    "served=%{REPROUTE_UPSTREAM}e\t%h ",
 	    true },
