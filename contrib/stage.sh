@@ -285,7 +285,8 @@ stage_webconf() {
 	local server=$1 part=$2
 	shift 2
 	"$STAGE_BIN/reproute" webconf "$server" --part "$part" \
-		--bin-dir "$STAGE_BIN" --sbin-dir "$STAGE_BIN" --libexec-dir "$STAGE_BIN" "$@"
+		--bin-dir "$STAGE_BIN" --sbin-dir "$STAGE_BIN" \
+		--libexec-dir "$STAGE_BIN" "$@"
 }
 
 # stage_tls: the front speaks TLS, too, at $FRONT_TLS_PORT.

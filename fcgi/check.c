@@ -12,13 +12,10 @@
 #include <unistd.h>
 
 #include "conf/rules.h"
+#include "fcgi/listener.h"
 #include "sync/place.h"
 #include "sync/wake.h"
 #include "sync/wire.h"
-
-/* Where the router listens that is started on its own. */
-#define ROUTER_SOCKET "fcgi.sock"
-#define PUSH_SOCKET "push.sock"
 
 void
 check_say(struct report *report, enum level level, const char *subject,
@@ -67,8 +64,7 @@ check_jit(struct report *report)
 	else
 		check_say(report, LEVEL_WARNING, "rules",
 		    "no JIT for patterns: they are slower, and work all the "
-		    "same "
-		    "(is MemoryDenyWriteExecute set?)");
+		    "same (is MemoryDenyWriteExecute set?)");
 }
 
 static int
@@ -212,8 +208,7 @@ check_pulse(struct report *report)
 	if (age_ms < 0)
 		check_say(report, LEVEL_ERROR, "heartbeat",
 		    "none since boot: start reproute-syncd; until then all "
-		    "reads "
-		    "go to the primary");
+		    "reads go to the primary");
 	else
 		check_say(report,
 		    age_ms > conf->sync.valid_ms ? LEVEL_ERROR : LEVEL_OK,

@@ -180,8 +180,8 @@ check_setgid(struct report *report, const char *name, const char *path)
 	if ((status.st_mode & S_ISGID) == 0 || status.st_gid != group->gr_gid)
 		check_say(report, LEVEL_WARNING, name,
 		    "%s is not setgid %s: started by a web server, as another "
-		    "user, "
-		    "it cannot write the state: chgrp %s it, then chmod 2755, and restart the web server",
+		    "user, it cannot write the state: chgrp %s it, then chmod "
+		    "2755, and restart the web server",
 		    path, USER, USER);
 	else
 		check_say(report, LEVEL_OK, name, "%s, setgid %s", path, USER);

@@ -37,8 +37,9 @@ bool gateway_ending(void);
 typedef void gateway_handler(struct gateway_request *, void *arg);
 
 /*
- * From here on SIGTERM, SIGINT, SIGUSR1 and SIGHUP wait, in this thread and in those
- * that it starts, for gateway_serve(): call it before the first thread.
+ * From here on SIGTERM, SIGINT, SIGUSR1 and SIGHUP wait, in this thread and
+ * in those that it starts, for gateway_serve(): call it before the first
+ * thread.
  */
 void gateway_hold_signals(void);
 
@@ -71,7 +72,7 @@ bool gateway_is_cgi(void);
  */
 void gateway_cgi(gateway_handler *, void *arg);
 /*
- * Serves until SIGTERM or SIGINT, then lets requests under way end, at most
+ * Serves until SIGTERM, SIGINT or SIGUSR1, then lets requests under way end, at most
  * two seconds.  ERR_LIMIT: some did not, and their threads still run, so
  * that the caller may free nothing that they use.  ERR_USAGE: fd 0 does not
  * listen.

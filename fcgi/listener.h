@@ -7,6 +7,10 @@
 
 #include "conf/err.h"
 
+/* In run_dir: where the router and the push endpoint listen, as services. */
+#define ROUTER_SOCKET "fcgi.sock"
+#define PUSH_SOCKET "push.sock"
+
 struct listener;
 
 /*

@@ -121,8 +121,10 @@ read_target(const char *text, bool plain, struct target *out)
 	out->odd = false;
 	/* no client may send a fragment; some servers cut it, some do not */
 	out->changed = strchr(path, '#') != NULL;
-	if (len == 0)
-		len = strlen(path = "/");
+	if (len == 0) {
+		path = "/";
+		len = 1;
+	}
 	decode_path(path, len > MAX_TARGET ? MAX_TARGET : len, plain, out);
 	resolve_path(out);
 	return true;

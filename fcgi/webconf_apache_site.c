@@ -1,6 +1,5 @@
 /* webconf_apache_site.c: Apache's part for a site: whom to ask, headers */
 /* SPDX-License-Identifier: ISC */
-#include <stdlib.h>
 #include <string.h>
 
 #include "fcgi/webconf_apache.h"
@@ -98,13 +97,22 @@ static const char headers[] =
     "  # Bodies of any size: Apache's own limit is 1 GiB, less than a layer.\n"
     "  LimitRequestBody 0\n";
 
+/* Statuses of which Apache says that it cannot serve. */
+#define BUSY "'500','502','503','504'"
+
 /*
- * An answer that Apache made has no Date yet when mod_headers sees it; those
- * of upstreams have one (RFC 9110, 6.6.1), and pass as they are.
+ * For answers that Apache made: these have no Date yet when mod_headers sees
+ * them; those of upstreams have one (RFC 9110, 6.6.1), and pass as they are.
  */
-#define MADE_HERE(statuses)                                                    \
-	"\"expr=%%{REQUEST_STATUS} -in {" statuses "} && "                     \
-	"-z resp('Date') && -z resp('Content-Length')\"\n"
+static void
+put_own_header(const char *header, const char *value, const char *statuses,
+    struct buf *out)
+{
+	buf_fmt(out,
+	    "  Header always set %s %s \"expr=%%{REQUEST_STATUS} -in {%s} && "
+	    "-z resp('Date') && -z resp('Content-Length')\"\n",
+	    header, value, statuses);
+}
 
 /* What Apache itself answers, in the words of registries and for git. */
 static const struct {
@@ -136,18 +144,17 @@ put_errors(const struct route *route, struct buf *out)
 			buf_puts(out, errors[i].message);
 		buf_puts(out, "'\n");
 	}
-	buf_fmt(out,
+	buf_puts(out,
 	    "  ErrorDocument 400 default\n"
 	    "  ErrorDocument 401 default\n"
 	    "  ErrorDocument 403 default\n"
-	    "  ErrorDocument 408 default\n"
-	    "  Header always set Retry-After 5 " MADE_HERE(
-		"'500','502','503','504'") "  Header always set Content-Type %s " MADE_HERE("'413','500','502','503','504'"),
-	    registry ? "application/json" : "text/plain");
+	    "  ErrorDocument 408 default\n");
+	put_own_header("Retry-After", "5", BUSY, out);
+	put_own_header("Content-Type",
+	    registry ? "application/json" : "text/plain", "'413'," BUSY, out);
 	if (registry)
-		buf_fmt(out,
-		    "  Header always set Docker-Distribution-Api-Version "
-		    "registry/2.0 " MADE_HERE("'413','500','502','503','504'"));
+		put_own_header("Docker-Distribution-Api-Version",
+		    "registry/2.0", "'413'," BUSY, out);
 }
 
 /* A prefix, each byte as itself or percent-encoded. */

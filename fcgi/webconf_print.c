@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "fcgi/admin.h"
+#include "fcgi/listener.h"
 #include "fcgi/webconf.h"
 #include "sync/spawn.h"
 #include "sync/wake.h"
@@ -232,7 +233,7 @@ default_socket(const struct choice *choice, const char *run_dir)
 
 	return server->app_socket != NULL && choice->app != server->apps[0]
 	    ? mem_dup(server->app_socket)
-	    : below(run_dir, "fcgi.sock");
+	    : below(run_dir, ROUTER_SOCKET);
 }
 
 static enum err
@@ -240,7 +241,7 @@ run(const struct admin *admin, const struct choice *choice, int *status)
 {
 	const char *run_dir = admin->conf->run_dir;
 	char *conf_file = NULL, *socket = default_socket(choice, run_dir);
-	char *push_socket = below(run_dir, "push.sock");
+	char *push_socket = below(run_dir, PUSH_SOCKET);
 	char *feed_socket = below(run_dir, FEED_SOCKET);
 	enum err err = absolute_conf(admin->conf->file, &conf_file);
 	struct webconf webconf = {

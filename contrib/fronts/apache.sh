@@ -32,6 +32,23 @@ front_modules() {
 	done
 }
 
+# front_server DIRECTORY NAME: any Apache's first lines; it logs to NAME.error
+front_server() {
+	front_modules
+	cat <<-EOT
+		ServerRoot "$1"
+		ServerName 127.0.0.1
+		PidFile "$1/apache.pid"
+		DefaultRuntimeDir "$1"
+		ErrorLog "$STAGE/log/$2.error"
+		ScriptSock "$1/cgid.sock"
+		FcgidIPCDir "$1/fcgid"
+		FcgidProcessTableFile "$1/fcgid.shm"
+		User www-data
+		Group www-data
+	EOT
+}
+
 # front_reachable: by the group; what they run is where everybody may go.
 front_reachable() {
 	mkdir -p "$STAGE/front/bin" &&
@@ -68,18 +85,8 @@ front_start() {
 		--access-log "$STAGE/log/access" > "$dir/server.conf" &&
 		stage_webconf apache site "${options[@]}" > "$dir/site.conf" || return
 	{
-		front_modules
+		front_server "$dir" front
 		cat <<-EOT
-			ServerRoot "$dir"
-			ServerName 127.0.0.1
-			PidFile "$dir/apache.pid"
-			DefaultRuntimeDir "$dir"
-			ErrorLog "$STAGE/log/front.error"
-			ScriptSock "$dir/cgid.sock"
-			FcgidIPCDir "$dir/fcgid"
-			FcgidProcessTableFile "$dir/fcgid.shm"
-			User www-data
-			Group www-data
 			ThreadsPerChild 64
 			MaxRequestWorkers 256
 			MaxKeepAliveRequests 0

@@ -18,18 +18,8 @@ echo_server() {
 		-addext subjectAltName=DNS:localhost -keyout "$dir/key.pem" \
 		-out "$dir/crt.pem" || return
 	{
-		front_modules
+		front_server "$dir" echo
 		cat <<-EOT
-			ServerRoot "$dir"
-			ServerName 127.0.0.1
-			PidFile "$dir/apache.pid"
-			DefaultRuntimeDir "$dir"
-			ErrorLog "$STAGE/log/echo.error"
-			ScriptSock "$dir/cgid.sock"
-			FcgidIPCDir "$dir/fcgid"
-			FcgidProcessTableFile "$dir/fcgid.shm"
-			User www-data
-			Group www-data
 			Listen 127.0.0.1:$ECHO_PORT
 			Listen 127.0.0.1:$ECHO_TLS_PORT
 			SSLCertificateFile "$dir/crt.pem"

@@ -17,22 +17,13 @@
 #define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 
 static void
-must(enum err err)
-{
-	if (err == ERR_OK)
-		return;
-	printf("Bail out! %s\n", err_text());
-	exit(1);
-}
-
-static void
 write_file(const char *path, const char *text, mode_t mode)
 {
 	FILE *file = fopen(path, "we");
 
 	if (file == NULL || fputs(text, file) < 0 || fclose(file) != 0 ||
 	    chmod(path, mode) == -1)
-		must(err_sys("%s", path));
+		tap_must(err_sys("%s", path));
 }
 
 /* A host on which all is well, until a test spoils it. */
@@ -56,13 +47,13 @@ scene_begin(struct scene *scene, const char *name)
 	tool_begin(&scene->tool, &scene->world, name, "", more);
 	write_file(scene->secret, "a-secret-of-24-characters\n", 0600);
 	if (chmod(scene->tool.dir, 02770) == -1)
-		must(err_sys("chmod"));
-	must(pulse_open(scene->tool.dir, true, &scene->pulse));
+		tap_must(err_sys("chmod"));
+	tap_must(pulse_open(scene->tool.dir, true, &scene->pulse));
 	pulse_beat(scene->pulse);
-	must(wake_bind(scene->tool.dir, FEED_SOCKET, &scene->feed));
-	must(wake_bind(scene->tool.dir, WAKE_SOCKET, &scene->wake));
+	tap_must(wake_bind(scene->tool.dir, FEED_SOCKET, &scene->feed));
+	tap_must(wake_bind(scene->tool.dir, WAKE_SOCKET, &scene->wake));
 	socket = mem_fmt("%s/fcgi.sock", scene->tool.dir);
-	must(listener_open(socket, 0660, &scene->router));
+	tap_must(listener_open(socket, 0660, &scene->router));
 	free(socket);
 	free(more);
 }
@@ -144,13 +135,13 @@ lose_upstream(struct table_txn *txn, void *arg)
 static void
 spoil_placement(struct scene *scene)
 {
-	must(table_write(scene->world.table, lose_upstream, &scene->world));
+	tap_must(table_write(scene->world.table, lose_upstream, &scene->world));
 }
 
 static void
 spoil_doubt(struct scene *scene)
 {
-	must(pulse_claim(scene->pulse));
+	tap_must(pulse_claim(scene->pulse));
 	(void)!pulse_doubt_raise(scene->pulse, scene->world.code);
 }
 
@@ -170,14 +161,14 @@ static void
 spoil_dir_mode(struct scene *scene)
 {
 	if (chmod(scene->tool.dir, 02777) == -1)
-		must(err_sys("chmod"));
+		tap_must(err_sys("chmod"));
 }
 
 static void
 spoil_dir_group(struct scene *scene)
 {
 	if (chmod(scene->tool.dir, 0770) == -1)
-		must(err_sys("chmod"));
+		tap_must(err_sys("chmod"));
 }
 
 static void
@@ -186,7 +177,7 @@ unlink_in(struct scene *scene, const char *name)
 	char *path = mem_fmt("%s/%s", scene->tool.dir, name);
 
 	if (unlink(path) == -1)
-		must(err_sys("%s", path));
+		tap_must(err_sys("%s", path));
 	free(path);
 }
 
@@ -222,7 +213,7 @@ static void
 move_router(struct scene *scene)
 {
 	spoil_router(scene);
-	must(pulse_join(scene->pulse, start, NULL));
+	tap_must(pulse_join(scene->pulse, start, NULL));
 }
 
 static void

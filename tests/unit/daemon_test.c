@@ -25,21 +25,13 @@ static struct world world;
 static struct githost host;
 static struct pulse *pulse;
 
-static void
-must(enum err err)
-{
-	if (err == ERR_OK)
-		return;
-	printf("Bail out! %s\n", err_text());
-	exit(1);
-}
-
 static struct git_view
 see(const char *name)
 {
 	struct git_view view;
 
-	must(view_git(world.table, NULL, &world.conf, world.code, name, &view));
+	tap_must(
+	    view_git(world.table, NULL, &world.conf, world.code, name, &view));
 	return view;
 }
 
@@ -91,11 +83,11 @@ old_fence(void)
 	bool lags = true;
 
 	world_learn(&world, world.code, "fenced");
-	must(table_write(world.table, fence, (void *)"fenced"));
-	must(daemon_once(&world.conf, world.table, pulse, &lags));
+	tap_must(table_write(world.table, fence, (void *)"fenced"));
+	tap_must(daemon_once(&world.conf, world.table, pulse, &lags));
 	tap_ok(lags, "a fence is up: it lags");
 	world.code->fence_ms = world.code->push_max_ms = 0;
-	must(daemon_once(&world.conf, world.table, pulse, &lags));
+	tap_must(daemon_once(&world.conf, world.table, pulse, &lags));
 	tap_ok(!lags, "when it is too old, it ends, and nothing lags");
 	world.code->fence_ms = world.code->push_max_ms = 900000;
 }
@@ -132,9 +124,9 @@ goes_on(void)
 	pthread_t thread;
 
 	world_learn(&world, world.code, "x");
-	must(daemon_start(&world.conf, world.table, pulse, &daemon));
+	tap_must(daemon_start(&world.conf, world.table, pulse, &daemon));
 	if (pthread_create(&thread, NULL, run, daemon) != 0)
-		must(err_set(ERR_SYS, "no thread"));
+		tap_must(err_set(ERR_SYS, "no thread"));
 	wait_current("x", true);
 	tap_ok(true, "what lagged at the start converges");
 
@@ -142,13 +134,13 @@ goes_on(void)
 	while (!see("x").replicas[1].down)
 		usleep(10000);
 	tap_ok(true, "a replica that fails is down");
-	must(table_write(world.table, learn_quietly, (void *)"y"));
+	tap_must(table_write(world.table, learn_quietly, (void *)"y"));
 	host.two.status = 0;
 	wait_current("x", true);
 	wait_current("y", true);
 	tap_ok(!see("x").replicas[1].down, "up again, it has all of it");
 
-	must(table_write(world.table, learn_quietly, (void *)"z"));
+	tap_must(table_write(world.table, learn_quietly, (void *)"z"));
 	wake_send(world.conf.run_dir, NULL, NULL);
 	wait_current("z", true);
 	tap_ok(true, "who is kicked looks");
@@ -191,13 +183,13 @@ gap(void)
 		char *dir = mem_fmt("%s/run%zu", tap_dir(), i);
 
 		mkdir(dir, 0700);
-		must(pulse_open(dir, true, &other));
+		tap_must(pulse_open(dir, true, &other));
 		if (rows[i].beats)
 			pulse_beat(other);
 		world.conf.sync.valid_ms = rows[i].valid_ms;
-		must(table_read(world.table, read_epochs, &before));
-		must(daemon_once(&world.conf, world.table, other, &lags));
-		must(table_read(world.table, read_epochs, &after));
+		tap_must(table_read(world.table, read_epochs, &before));
+		tap_must(daemon_once(&world.conf, world.table, other, &lags));
+		tap_must(table_read(world.table, read_epochs, &after));
 		tap_int((long long)(after.route - before.route), rows[i].raised,
 		    "%s", rows[i].claim);
 		pulse_close(other);
@@ -219,7 +211,7 @@ main(void)
 	world.conf.sync.fetches = 1;
 	world.conf.sync.interval_ms = world.conf.sync.sweep_ms = 3600000;
 	world.code->converge = CONVERGE_NONE;
-	must(pulse_open(world.conf.run_dir, true, &pulse));
+	tap_must(pulse_open(world.conf.run_dir, true, &pulse));
 	for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++)
 		test_pass(&passes[i]);
 	old_fence();

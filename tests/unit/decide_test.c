@@ -58,15 +58,6 @@ open_table(void *arg, struct pulse *pulse, struct table **table)
 	return ERR_OK;
 }
 
-static void
-must(enum err err)
-{
-	if (err == ERR_OK)
-		return;
-	printf("Bail out! %s\n", err_text());
-	exit(1);
-}
-
 static enum err
 note_imports(struct table_txn *txn, void *arg)
 {
@@ -101,14 +92,14 @@ scene_begin(struct scene *scene, const char *name, bool locked, bool blind)
 	world_open(world, name);
 	world_learn(world, world->code, "p/fresh p/lags");
 	world_mark(world, world->code, world->one, "p/fresh");
-	must(table_write(world->table, note_imports, world));
+	tap_must(table_write(world->table, note_imports, world));
 	tool_begin(&scene->tool, world, name, RULES, "");
-	must(conf_read(scene->tool.conf, &conf));
-	must(wake_bind(scene->tool.dir, WAKE_SOCKET, &scene->wakes));
+	tap_must(conf_read(scene->tool.conf, &conf));
+	tap_must(wake_bind(scene->tool.dir, WAKE_SOCKET, &scene->wakes));
 	snapshots_init(&scene->conf, conf);
 	looks_init(&scene->decide.looks);
 	scene->decide.conf = &scene->conf;
-	must(writer_start(&options, &scene->decide.writer));
+	tap_must(writer_start(&options, &scene->decide.writer));
 	if (!locked)
 		tap_ok(writer_wait_open(scene->decide.writer, PATIENCE_MS),
 		    "%s: opens", name);
@@ -117,7 +108,7 @@ scene_begin(struct scene *scene, const char *name, bool locked, bool blind)
 static void
 scene_end(struct scene *scene)
 {
-	must(writer_stop(scene->decide.writer));
+	tap_must(writer_stop(scene->decide.writer));
 	snapshots_end(&scene->conf);
 	close(scene->wakes);
 	tool_end(&scene->tool);
@@ -247,7 +238,7 @@ test_answers(void)
 		tap_int(token, rows[i].token, "row %zu: a token", i);
 		tap_str(woken(&scene), rows[i].wakes, "row %zu: wakes", i);
 	}
-	must(table_read(scene.world.table, look_body, &look));
+	tap_must(table_read(scene.world.table, look_body, &look));
 	tap_int(look.fences.n_up, 1, "one fence is in the table");
 	tap_str(look.placed,
 	    "else/b=old/1 team/a=new/0 team/kept=old/2 "

@@ -18,23 +18,14 @@ struct scene {
 };
 
 static void
-must(enum err err)
-{
-	if (err == ERR_OK)
-		return;
-	printf("Bail out! %s\n", err_text());
-	exit(1);
-}
-
-static void
 scene_begin(struct scene *scene, const char *name)
 {
 	world_open(&scene->world, name);
 	scene->run_dir = mem_fmt("%s/%s.run", tap_dir(), name);
 	mkdir(scene->run_dir, 0700);
-	must(pulse_open(scene->run_dir, true, &scene->router));
-	must(pulse_open(scene->run_dir, true, &scene->daemon));
-	must(pulse_claim(scene->router));
+	tap_must(pulse_open(scene->run_dir, true, &scene->router));
+	tap_must(pulse_open(scene->run_dir, true, &scene->daemon));
+	tap_must(pulse_claim(scene->router));
 }
 
 static void
@@ -75,7 +66,7 @@ epoch_of(struct scene *scene, const struct route *route)
 {
 	struct look look = { .route = route };
 
-	must(table_read(scene->world.table, look_body, &look));
+	tap_must(table_read(scene->world.table, look_body, &look));
 	return (long long)look.epoch;
 }
 
@@ -89,8 +80,8 @@ test_renew(void)
 	(void)!pulse_doubt_raise(scene.router, world->code);
 	/* no Git route: it has no epoch */
 	(void)!pulse_doubt_raise(scene.router, world->images);
-	must(doubts_renew(world->table, scene.router, pulse_slot(scene.router),
-	    &world->conf));
+	tap_must(doubts_renew(world->table, scene.router,
+	    pulse_slot(scene.router), &world->conf));
 	tap_int(epoch_of(&scene, world->code), 1,
 	    "marks of before count no more");
 	tap_int(epoch_of(&scene, world->more), 0, "another route's do");
@@ -125,7 +116,8 @@ test_expire(size_t which)
 	(void)!pulse_doubt_raise(scene.router, world->code);
 	if (expiries[which].dies)
 		router_dies(&scene);
-	must(doubts_expire(world->table, scene.daemon, &world->conf, at_ms));
+	tap_must(
+	    doubts_expire(world->table, scene.daemon, &world->conf, at_ms));
 	tap_int(pulse_doubt(scene.daemon, world->code), !expiries[which].ends,
 	    "%s: doubt", name);
 	tap_int(epoch_of(&scene, world->code), expiries[which].ends,
@@ -148,10 +140,10 @@ test_longest(void)
 	(void)!pulse_doubt_raise(scene.router, world->more);
 	(void)!pulse_doubt_raise(scene.router, world->code);
 	router_dies(&scene);
-	must(doubts_expire(world->table, scene.daemon, &world->conf,
+	tap_must(doubts_expire(world->table, scene.daemon, &world->conf,
 	    begun_ms + world->code->fence_ms * 3 / 2));
 	tap_ok(pulse_doubt(scene.daemon, world->more), "the longer one stays");
-	must(doubts_expire(world->table, scene.daemon, &world->conf,
+	tap_must(doubts_expire(world->table, scene.daemon, &world->conf,
 	    clock_boot_ms() + world->more->fence_ms));
 	tap_ok(!pulse_doubt(scene.daemon, world->more) &&
 		!pulse_doubt(scene.daemon, world->code),

@@ -176,15 +176,6 @@ static const struct row doubt_rows[] = {
 	    NULL, "1", "\"two\",\"other\"", 0 },
 };
 
-static void
-must(enum err err)
-{
-	if (err == ERR_OK)
-		return;
-	printf("Bail out! %s\n", err_text());
-	exit(1);
-}
-
 static enum err
 fill_body(struct table_txn *txn, void *arg)
 {
@@ -224,8 +215,8 @@ fill(struct world *world)
 	world_mark(world, world->code, world->one, "p/fresh");
 	world_mark(world, world->code, world->two, "p/drained");
 	world_mark(world, world->more, world->two, "p/r");
-	must(table_write(world->table, fill_body, world));
-	must(table_write(world->table, drain_body, NULL));
+	tap_must(table_write(world->table, fill_body, world));
+	tap_must(table_write(world->table, drain_body, NULL));
 }
 
 /* Of the table's bytes; the lock file beside it is LMDB's. */
@@ -239,7 +230,7 @@ digest_table(const struct tool *tool, char out[DIGEST_HEX_SIZE])
 	ssize_t len;
 
 	if (fd == -1)
-		must(err_sys("%s", path));
+		tap_must(err_sys("%s", path));
 	while ((len = read(fd, bytes, sizeof(bytes))) > 0)
 		digest_add(digest, bytes, (size_t)len);
 	close(fd);
@@ -308,13 +299,13 @@ test_pulse(void)
 
 	world_open(&world, "pulse");
 	fill(&world);
-	must(table_write(world.table, undrain_body, NULL));
+	tap_must(table_write(world.table, undrain_body, NULL));
 	tool_begin(&tool, &world, "pulse", RULES, "");
 	tool_run(&tool, words);
 	tool_says(&tool, "no heartbeat of the daemon; decided as if",
 	    "no pulse: it says so");
 	tool_says(&tool, "\nreason      replica\n", "no pulse: decides");
-	must(pulse_open(tool.dir, true, &pulse));
+	tap_must(pulse_open(tool.dir, true, &pulse));
 	tool_run(&tool, words);
 	tool_says(&tool, "has not run since boot", "no beat: it says so");
 	tool_says(&tool, "\nreason      replica\n", "no beat: decides");
@@ -323,7 +314,7 @@ test_pulse(void)
 	tool_says(&tool, "\nnote        -\n", "a beat: nothing to add");
 	tool_run(&tool, "explain GET /v2/");
 	tool_says(&tool, "\nnote        -\n", "nor of a registry");
-	must(pulse_claim(pulse));
+	tap_must(pulse_claim(pulse));
 	(void)!pulse_doubt_raise(pulse, world.code);
 	explain_rows(&tool, doubt_rows, COUNT(doubt_rows));
 	tool_run(&tool, words);
@@ -332,7 +323,7 @@ test_pulse(void)
 	path = mem_fmt("%s/pulse", tool.dir);
 	/* what root cannot open either */
 	if (unlink(path) == -1 || symlink("pulse", path) == -1)
-		must(err_sys("%s", path));
+		tap_must(err_sys("%s", path));
 	tool_run(&tool, words);
 	tool_says(&tool, "Too many levels of symbolic links; decided as if",
 	    "another error is told as what it is");
@@ -350,7 +341,7 @@ test_text(void)
 
 	world_open(&world, "text");
 	fill(&world);
-	must(table_write(world.table, undrain_body, NULL));
+	tap_must(table_write(world.table, undrain_body, NULL));
 	world_mark(&world, world.code, world.two, "p/fresh");
 	tool_begin(&tool, &world, "text", RULES, "");
 	tool_run(&tool, "explain PUT /v2/team/a/manifests/v1");

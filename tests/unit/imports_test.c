@@ -60,15 +60,6 @@ answer(void *arg, const struct server_request *request,
 		reply->status = side->status;
 }
 
-static void
-must(enum err err)
-{
-	if (err == ERR_OK)
-		return;
-	printf("Bail out! %s\n", err_text());
-	exit(1);
-}
-
 /* What the table is asked or told of a name of a route. */
 struct subject {
 	const struct route *route;
@@ -98,7 +89,7 @@ see(const struct route *route, const char *name)
 
 	if (err == ERR_ABSENT)
 		return "none";
-	must(err);
+	tap_must(err);
 	sprintf(text, "%s %s", subject.placement.upstream,
 	    subject.placement.state == PLACE_FINAL ? "final"
 		: subject.placement.expires_s > clock_real_s() + 3000 &&
@@ -129,7 +120,7 @@ is_complete(const struct upstream *side)
 {
 	struct subject subject = { .route = world.images, .side = side };
 
-	must(table_read(world.table, read_import, &subject));
+	tap_must(table_read(world.table, read_import, &subject));
 	return subject.import.completed_s != 0 && subject.import.started_s == 0;
 }
 
@@ -161,7 +152,7 @@ set_import(const struct upstream *side, int64_t ago_s, bool started)
 		subject.import.started_s = clock_real_s();
 		strcpy(subject.import.last, "m");
 	}
-	must(table_write(world.table, write_import, &subject));
+	tap_must(table_write(world.table, write_import, &subject));
 }
 
 static void
@@ -253,7 +244,8 @@ settle(void)
 	still.to = NULL;
 	world.routes[0] = still;
 	for (size_t i = 0; i < SETTLINGS; i++)
-		must(table_write(world.table, place, (void *)&settlings[i]));
+		tap_must(
+		    table_write(world.table, place, (void *)&settlings[i]));
 	old.tags = new.tags = 0;
 	imports_once(&world.conf, world.table);
 	for (size_t i = 0; i < SETTLINGS; i++)
@@ -280,8 +272,8 @@ one_side_away(void)
 	struct upstream *to = &world.upstreams[5];
 
 	for (size_t i = 0; i < 2; i++)
-		must(table_write(world.table, place, (void *)&away[i]));
-	must(table_write(world.table, place, (void *)&there));
+		tap_must(table_write(world.table, place, (void *)&away[i]));
+	tap_must(table_write(world.table, place, (void *)&there));
 	to->url = nowhere;
 	imports_once(&world.conf, world.table);
 	to->url = urls[1];
@@ -304,7 +296,7 @@ one_side_silent(void)
 	for (int i = 0; i < 5; i++) {
 		snprintf(name, sizeof(name), "s404/silent%d", i);
 		settling.name = name;
-		must(table_write(world.table, place, &settling));
+		tap_must(table_write(world.table, place, &settling));
 	}
 	imports_once(&world.conf, world.table);
 	tap_ok(new.tags == 1 || new.tags == 2, "asked %u times, not five",
@@ -323,7 +315,7 @@ for_ever(void)
 	static const struct settling one = { "s404/later", NULL, "new", 1,
 		"none" };
 
-	must(table_write(world.table, place, (void *)&one));
+	tap_must(table_write(world.table, place, (void *)&one));
 	set_import(world.images->primary, 0, false);
 	set_import(world.images->to, 0, false);
 	tap_int(imports_start(&world.conf, world.table), ERR_OK, "started");

@@ -41,15 +41,6 @@ kick(void *arg)
 }
 
 static void
-must(enum err err)
-{
-	if (err == ERR_OK)
-		return;
-	printf("Bail out! %s\n", err_text());
-	exit(1);
-}
-
-static void
 send_bytes(const char *name, const void *bytes, size_t len)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -77,7 +68,8 @@ see(const char *name)
 {
 	struct git_view view;
 
-	must(view_git(world.table, NULL, &world.conf, world.code, name, &view));
+	tap_must(
+	    view_git(world.table, NULL, &world.conf, world.code, name, &view));
 	return view;
 }
 
@@ -208,7 +200,7 @@ see_place(const char *name)
 {
 	struct registry_view view;
 
-	must(view_registry(world.table, world.images, name, &view));
+	tap_must(view_registry(world.table, world.images, name, &view));
 	return view;
 }
 
@@ -245,9 +237,9 @@ feed_git(void)
 	uint64_t generation;
 
 	world_learn(&world, world.code, "cut");
-	must(table_write(world.table, fence, (void *)&pushed));
-	must(table_write(world.table, fence, (void *)&cut));
-	must(table_write(world.table, fence, (void *)&fresh));
+	tap_must(table_write(world.table, fence, (void *)&pushed));
+	tap_must(table_write(world.table, fence, (void *)&cut));
+	tap_must(table_write(world.table, fence, (void *)&fresh));
 	generation = see("known").generation;
 	tap_int(see("known").fences, 1, "a fence is up");
 	feed_nonsense();
@@ -280,8 +272,8 @@ feed_registry(void)
 				  refused = { "img/no", TOKEN_X, false };
 	unsigned before = kicks;
 
-	must(table_write(world.table, place, (void *)&put));
-	must(table_write(world.table, place, (void *)&refused));
+	tap_must(table_write(world.table, place, (void *)&put));
+	tap_must(table_write(world.table, place, (void *)&refused));
 	tap_ok(see_place("img/no").placed, "a write is placed");
 	send_text(FEED_SOCKET,
 	    "reproute-feed " TOKEN_D " 201 1 new done=OK addr=::1");
@@ -307,7 +299,7 @@ feed_burst(void)
 	static const struct claim last = { "last", TOKEN_A, false };
 
 	world_learn(&world, world.code, "last");
-	must(table_write(world.table, fence, (void *)&last));
+	tap_must(table_write(world.table, fence, (void *)&last));
 	world_hold(&world);
 	for (int i = 0; i < LINES; i++)
 		send_text(FEED_SOCKET,
@@ -338,13 +330,13 @@ feed_health(void)
 {
 	char why[256] = "";
 
-	must(health_start(inbox.health));
+	tap_must(health_start(inbox.health));
 	host.two.status = 503;
 	send_text(FEED_SOCKET,
 	    "reproute-feed - 503 1 two done=+ addr=10.1.2.3");
 	while (why[0] == '\0') {
 		usleep(5000);
-		must(table_read(world.table, is_down, why));
+		tap_must(table_read(world.table, is_down, why));
 	}
 	tap_ok(strstr(why, "HTTP 503") != NULL, "a failed read: %s", why);
 }
@@ -366,10 +358,10 @@ second(void)
 	other.conf = &(
 	    struct conf){ .run_dir = mem_fmt("%s/other", tap_dir()) };
 	mkdir(other.conf->run_dir, 0700);
-	must(wake_bind(other.conf->run_dir, FEED_SOCKET, &fd));
+	tap_must(wake_bind(other.conf->run_dir, FEED_SOCKET, &fd));
 	tap_int(inbox_start(&other), ERR_BUSY, "the feed's socket is taken");
 	close(fd);
-	must(wake_bind(other.conf->run_dir, WAKE_SOCKET, &fd));
+	tap_must(wake_bind(other.conf->run_dir, WAKE_SOCKET, &fd));
 	tap_ok(true, "nobody holds the other one");
 	close(fd);
 	free(other.conf->run_dir);

@@ -21,15 +21,6 @@ static struct world world;
 static struct githost host;
 
 static void
-must(enum err err)
-{
-	if (err == ERR_OK)
-		return;
-	printf("Bail out! %s\n", err_text());
-	exit(1);
-}
-
-static void
 begin(const char *directory)
 {
 	world_open(&world, directory);
@@ -76,7 +67,7 @@ raise(const struct route *route, const struct upstream *replica)
 {
 	struct order order = { .route = route, .upstream = replica };
 
-	must(table_write(world.table, raise_epoch, &order));
+	tap_must(table_write(world.table, raise_epoch, &order));
 }
 
 static enum err
@@ -95,7 +86,7 @@ set_up(const struct upstream *replica, bool up)
 {
 	struct order order = { .upstream = replica, .up = up };
 
-	must(table_write(world.table, set_health, &order));
+	tap_must(table_write(world.table, set_health, &order));
 }
 
 static void
@@ -182,7 +173,7 @@ many(void)
 
 	begin("many");
 	lanes = lanes_new(&world.conf, world.table);
-	must(table_write(world.table, learn_many, (void *)&rows));
+	tap_must(table_write(world.table, learn_many, (void *)&rows));
 	raise(world.more, NULL);
 	tap_int(lanes_requeue(lanes, &any, NULL, NULL), ERR_OK,
 	    "%d rows are requeued", rows);
@@ -230,7 +221,7 @@ refill(void)
 	tap_int(host.two.adverts, 0, "two was not asked");
 
 	set_up(world.two, true);
-	must(lanes_refill(lanes, false, &fits));
+	tap_must(lanes_refill(lanes, false, &fits));
 	work(lanes);
 	tap_str(world_lag(&world, world.code, world.two), "",
 	    "up again, it catches up");
@@ -258,7 +249,7 @@ away(void)
 	work(lanes);
 	tap_int(host.other.adverts + host.two.adverts, 0,
 	    "its names are forgotten");
-	must(lanes_refill(lanes, false, NULL));
+	tap_must(lanes_refill(lanes, false, NULL));
 	work(lanes);
 	tap_str(world_lag(&world, world.more, world.two), "",
 	    "and come back from the index");
@@ -275,7 +266,7 @@ fail(void)
 	world_learn(&world, world.code, "a b c d e");
 	host.one.status = 500;
 	for (int i = 0; i < 2; i++) {
-		must(lanes_refill(lanes, false, NULL));
+		tap_must(lanes_refill(lanes, false, NULL));
 		work(lanes);
 		tap_int(host.one.adverts, 5, "each that fails is tried once");
 		tap_str(world_lag(&world, world.code, world.one), "a b c d e",
@@ -315,7 +306,8 @@ sweep(void)
 		const struct sweeping *step = &sweepings[i];
 		enum err err = ERR_OK;
 
-		must(table_write(world.table, learn_many, (void *)&step->rows));
+		tap_must(
+		    table_write(world.table, learn_many, (void *)&step->rows));
 		for (int j = 0; j < step->calls && err == ERR_OK; j++)
 			err = lanes_sweep(lanes);
 		tap_int(err, ERR_OK, "swept");
@@ -344,12 +336,13 @@ unreported(void)
 	lanes_start(lanes);
 	do {
 		usleep(10000);
-		must(view_git(world.table, NULL, &world.conf, world.code, "a",
-		    &view));
+		tap_must(view_git(world.table, NULL, &world.conf, world.code,
+		    "a", &view));
 	} while (view.generation != 2 || !view.replicas[1].current);
 	tap_ok(true, "the generation rose, and two has its mark again");
 	lanes_drain(lanes);
-	must(view_git(world.table, NULL, &world.conf, world.code, "a", &view));
+	tap_must(
+	    view_git(world.table, NULL, &world.conf, world.code, "a", &view));
 	tap_ok(!view.replicas[0].current, "one has not");
 	tap_int((long long)view.generation, 2, "it rose once");
 	end(lanes);
@@ -401,11 +394,11 @@ lag(void)
 		if (step->two != NULL)
 			world_mark(&world, world.code, world.two, step->two);
 		lags = !step->lags;
-		must(lanes_lag(&world.conf, world.table, &lags));
+		tap_must(lanes_lag(&world.conf, world.table, &lags));
 		tap_int(lags, step->lags, "%s", step->claim);
 	}
 	world_learn(&world, world.more, "b");
-	must(lanes_lag(&world.conf, world.table, &lags));
+	tap_must(lanes_lag(&world.conf, world.table, &lags));
 	tap_ok(lags, "another route lags");
 	end(NULL);
 }

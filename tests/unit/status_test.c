@@ -20,15 +20,6 @@
 /* Fenced repositories beside the one that is told apart. */
 #define CROWD (MAX_SHOWN + 3)
 
-static void
-must(enum err err)
-{
-	if (err == ERR_OK)
-		return;
-	printf("Bail out! %s\n", err_text());
-	exit(1);
-}
-
 static enum err
 fill_fences(struct table_txn *txn, void *arg)
 {
@@ -92,7 +83,7 @@ scene_begin(struct scene *scene, const char *name)
 {
 	world_open(&scene->world, name);
 	tool_begin(&scene->tool, &scene->world, name, "", "");
-	must(pulse_open(scene->tool.dir, true, &scene->pulse));
+	tap_must(pulse_open(scene->tool.dir, true, &scene->pulse));
 }
 
 static void
@@ -112,8 +103,8 @@ fill(struct scene *scene)
 	world->images->provisional_s = 7 * 86400 + 3600;
 	world_learn(world, world->code, "p/fresh p/up");
 	world_mark(world, world->code, world->one, "p/fresh");
-	must(table_write(world->table, fill_fences, world));
-	must(table_write(world->table, fill_others, world));
+	tap_must(table_write(world->table, fill_fences, world));
+	tap_must(table_write(world->table, fill_others, world));
 	pulse_beat(scene->pulse);
 }
 
@@ -179,7 +170,7 @@ test_overview(void)
 	says_all(&scene.tool, "status", text_pieces, COUNT(text_pieces), 0);
 	says_all(&scene.tool, "status --json", json_pieces, COUNT(json_pieces),
 	    0);
-	must(table_write(scene.world.table, fill_crowd, &scene.world));
+	tap_must(table_write(scene.world.table, fill_crowd, &scene.world));
 	tool_run(&scene.tool, "status");
 	tool_says(&scene.tool, ", 24 fenced\n", "all fences are counted");
 	tool_says(&scene.tool, "    and 4 more\n", "not all are shown");
@@ -201,7 +192,7 @@ test_red(void)
 	    "boot: start reproute-syncd",
 	    "no beat: says so");
 	pulse_beat(scene.pulse);
-	must(pulse_claim(scene.pulse));
+	tap_must(pulse_claim(scene.pulse));
 	(void)!pulse_doubt_raise(scene.pulse, scene.world.more);
 	tool_run(&scene.tool, "status");
 	tap_int(scene.tool.status, 1, "doubt: red");
@@ -210,7 +201,7 @@ test_red(void)
 	path = mem_fmt("%s/pulse", scene.tool.dir);
 	/* what root cannot open either */
 	if (unlink(path) == -1 || symlink("pulse", path) == -1)
-		must(err_sys("%s", path));
+		tap_must(err_sys("%s", path));
 	free(path);
 	tool_run(&scene.tool, "status");
 	tap_int(scene.tool.status, 1, "no pulse to be read: red");
@@ -239,7 +230,7 @@ test_no_table(void)
 	tool_run(&scene.tool, "status p/r");
 	tap_int(scene.tool.status, 1, "no table: knows no repository");
 	if (mkdir(path, 0700) == -1)
-		must(err_sys("%s", path));
+		tap_must(err_sys("%s", path));
 	tool_run(&scene.tool, "status");
 	tap_int(scene.tool.status, 1, "no table can be there: red");
 	tool_says(&scene.tool, TABLE_FILE, "and why");
@@ -303,7 +294,7 @@ test_names(void)
 
 	scene_begin(&scene, "names");
 	fill(&scene);
-	must(table_write(scene.world.table, fill_crowd, &scene.world));
+	tap_must(table_write(scene.world.table, fill_crowd, &scene.world));
 	for (size_t i = 0; i < COUNT(names); i++) {
 		tool_run(&scene.tool, names[i].words);
 		tap_int(scene.tool.status, names[i].status,

@@ -87,6 +87,15 @@ remove_one(const char *path, const struct stat *status, int type,
 	return remove(path);
 }
 
+void
+tap_must(enum err err)
+{
+	if (err == ERR_OK)
+		return;
+	printf("Bail out! %s\n", err_text());
+	exit(1);
+}
+
 int
 tap_done(void)
 {

@@ -106,15 +106,6 @@ struct subject {
 	struct buf *out;
 };
 
-static void
-must(enum err err)
-{
-	if (err == ERR_OK)
-		return;
-	printf("Bail out! world: %s\n", err_text());
-	exit(1);
-}
-
 static enum err
 learn(struct table_txn *txn, void *arg)
 {
@@ -134,7 +125,7 @@ world_learn(struct world *world, const struct route *route, const char *names)
 {
 	struct subject subject = { .route = route, .names = names };
 
-	must(table_write(world->table, learn, &subject));
+	tap_must(table_write(world->table, learn, &subject));
 }
 
 static enum err
@@ -164,7 +155,7 @@ world_mark(struct world *world, const struct route *route,
 		.replica = replica,
 		.names = name };
 
-	must(table_write(world->table, mark, &subject));
+	tap_must(table_write(world->table, mark, &subject));
 }
 
 static enum err
@@ -191,7 +182,7 @@ world_lag(struct world *world, const struct route *route,
 		.replica = replica,
 		.out = &world->text };
 
-	must(table_read(world->table, list_lag, &subject));
+	tap_must(table_read(world->table, list_lag, &subject));
 	return world->text.data;
 }
 
@@ -215,7 +206,7 @@ hold_table(void *arg)
 {
 	struct world *world = arg;
 
-	must(table_write(world->table, hold, world));
+	tap_must(table_write(world->table, hold, world));
 	return NULL;
 }
 
@@ -226,7 +217,7 @@ world_hold(struct world *world)
 	pthread_cond_init(&world->holder.news, NULL);
 	world->holder.holds = world->holder.enough = false;
 	if (pthread_create(&world->holder.thread, NULL, hold_table, world) != 0)
-		must(err_set(ERR_SYS, "no thread"));
+		tap_must(err_set(ERR_SYS, "no thread"));
 	pthread_mutex_lock(&world->holder.lock);
 	while (!world->holder.holds)
 		pthread_cond_wait(&world->holder.news, &world->holder.lock);
