@@ -105,24 +105,14 @@ stage_stop() {
 	return 0
 }
 
-# stage_owns PID: that process carries this stage in its environment; to what
-# Apache starts it gives nothing but the configuration.
-stage_owns() {
-	grep -qzxF -e "REPROUTE_STAGE=$STAGE" \
-		-e "REPROUTE_CONF=$STAGE/reproute.conf" \
-		"/proc/$1/environ" 2>/dev/null
-}
-
-# Pids of all that do, but this shell.
+# stage_left: the pids of all that carry this stage in their environment; to
+# what Apache starts it gives nothing but the configuration.  One grep for all:
+# under load, one for each would find processes that are no more.
 stage_left() {
-	local dir pid
-	for dir in /proc/[0-9]*; do
-		pid=${dir#/proc/}
-		if [ "$pid" = $$ ] || [ "$pid" = "$BASHPID" ]; then
-			continue
-		fi
-		stage_owns "$pid" && echo "$pid"
-	done
+	local -a all=(/proc/[0-9]*/environ)
+	grep -lzxF -e "REPROUTE_STAGE=$STAGE" \
+		-e "REPROUTE_CONF=$STAGE/reproute.conf" \
+		"${all[@]}" 2>/dev/null | cut -d / -f 3
 }
 
 stage_none_left() { [ -z "$(stage_left)" ]; }
@@ -257,14 +247,13 @@ stage_router() {
 
 # stage_routers: the pids of all of them, whoever started them.
 stage_routers() {
-	local dir
-	for dir in /proc/[0-9]*; do
-		stage_owns "${dir#/proc/}" &&
-			case $(readlink "$dir/exe") in
-			*/reproute-fcgi) echo "${dir#/proc/}" ;;
-			esac
+	local pid name
+	for pid in $(stage_left); do
+		if { read -r name < "/proc/$pid/comm"; } 2>/dev/null &&
+			[ "$name" = reproute-fcgi ]; then
+			echo "$pid"
+		fi
 	done
-	return 0
 }
 
 # stage_push_endpoint: as FastCGI, for a front without CGI; outlives the front.
