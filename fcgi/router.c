@@ -361,12 +361,12 @@ main(int argc, char **argv)
 	unsigned mode;
 	enum err err;
 
+	gateway_hold_signals();
 	program_start(&program, argc, argv, &run);
 	gateway.threads = number_or_usage("threads", threads_text, 10, 1,
 	    MAX_THREADS, DEFAULT_THREADS);
 	mode = number_or_usage("mode", mode_text, 8, 0, 0777, DEFAULT_MODE);
 	router.conf_file = run.conf_file;
-	gateway_hold_signals();
 	conf = program_conf(&run);
 	check_starter(&run, conf);
 	snapshots_init(&router.conf, conf);
