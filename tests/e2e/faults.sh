@@ -14,7 +14,7 @@ git init -q work && git -C work commit -q --allow-empty -m one
 ok "a push" git -C work push -q "$url" main
 eventually 30 "replicas serve" stage_both team/app
 
-reason() { "$STAGE_BIN/reproute" status >/dev/null; stage_why GET "$advert"; }
+reason() { stage_ask status >/dev/null; stage_why GET "$advert"; }
 # The reason in the front's log of a real read.
 real() {
 	local from
@@ -26,7 +26,7 @@ real() {
 real_is() { [ "$(real)" = "$1" ]; }
 real_like() { real | grep -Eq "$1"; }
 # Is replica1 down, for a reason like that?
-down_why() { "$STAGE_BIN/reproute" status | grep -Eq "replica1.*down.*($1)"; }
+down_why() { stage_ask status | grep -Eq "replica1.*down.*($1)"; }
 
 # a replica down; until it is found out, the primary serves in its place
 stage_stop replica1 KILL
@@ -144,7 +144,7 @@ ok "the router starts again" stage_router
 eventually 30 "and reads are served by replicas" real_like '^replica'
 # the push made without a daemon is watched; when that ends, the marks are void
 # for a moment
-unwatched() { ! "$STAGE_BIN/reproute" status team/app | grep -q '^  fence '; }
+unwatched() { ! stage_ask status team/app | grep -q '^  fence '; }
 eventually 20 "no push is watched any more" unwatched
 eventually 30 "and both replicas serve" stage_both team/app
 

@@ -25,21 +25,19 @@ front_tree() {
 	local pid
 	pid=$(cat "$STAGE/pid/front")
 	for pid in $pid $(cat "/proc/$pid/task/$pid/children"); do
-		[ "$(cat "/proc/$pid/comm" 2>/dev/null)" = reproute-fcgi ] ||
-			echo "$pid"
+		stage_is "$pid" reproute-fcgi || echo "$pid"
 	done
 }
 # The largest sum so far of files of more than 1 MB that the front has open.
 watch_spool() {
-	local pid most=0 now
+	local most=0 now
+	local -a open
 	while :; do
-		now=0
-		for pid in $(front_tree); do
-			now=$((now + $(find -L "/proc/$pid/fd" -type f -size +1M \
-				-printf '%s+' 2>/dev/null)0))
-		done
+		mapfile -t open < <(front_tree | sed 's,.*,/proc/&/fd,')
+		now=$(($(find -L "${open[@]}" -type f -size +1M -printf '%s+' \
+			2>/dev/null)0))
 		[ $now -le $most ] || echo $((most = now)) > "$STAGE/spooled"
-		sleep 0.1
+		sleep 0.2
 	done
 }
 # The most memory that any process of front and router ever had, in KiB.
