@@ -146,16 +146,21 @@ may_connect(const struct sockaddr_in *peer)
 }
 
 static void
-set_up(struct connections *set, struct connection *connection, int fd)
+bound_sends(const struct connections *set, int fd)
 {
 	unsigned send_ms = set->options.send_ms;
 	struct timeval time = { .tv_sec = send_ms / 1000,
 		.tv_usec = (suseconds_t)(send_ms % 1000) * 1000 };
-	int one = 1;
 
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof(time));
-	if (set->tcp)
-		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+}
+
+static void
+set_up(struct connections *set, struct connection *connection, int fd)
+{
+	/* TCP's have it from their listener */
+	if (!set->tcp)
+		bound_sends(set, fd);
 	connection->fd = fd;
 	connection->served = false;
 	connection->until_ms = 0;
@@ -269,7 +274,7 @@ connections_done(struct connections *set, struct connection *connection,
 
 	if (answered && records->keep && !records->cut) {
 		keep(set, connection);
-	} else if (!answered || records->over) {
+	} else if (!answered || records->over || records->authorizer) {
 		slots_drop(&set->slots, connection);
 	} else {
 		shutdown(connection->fd, SHUT_WR);
@@ -293,11 +298,17 @@ connections_open(const struct connections_options *options,
 	struct connections *set = mem_zalloc(sizeof(*set));
 	struct sockaddr_storage address = { 0 };
 	socklen_t len = sizeof(address);
+	int one = 1;
 	enum err err;
 
 	set->options = *options;
 	getsockname(options->listener, (struct sockaddr *)&address, &len);
 	set->tcp = address.ss_family != AF_UNIX;
+	if (set->tcp) {
+		bound_sends(set, options->listener);
+		setsockopt(options->listener, IPPROTO_TCP, TCP_NODELAY, &one,
+		    sizeof(one));
+	}
 	err = slots_open(&set->slots, options->listener, options->max);
 	if (err == ERR_OK)
 		*out = set;

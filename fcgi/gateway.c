@@ -34,6 +34,10 @@
 /* Connections at once: some are served, others come, linger or are idle. */
 #define CONNECTIONS_PER_THREAD 4
 #define MORE_CONNECTIONS 64
+/* Of a file of requests, before it begins anew. */
+#define FILE_BYTES (64 * 1024)
+/* libfcgi's one read, which takes what is not longer. */
+#define ONE_READ 8192
 /* Descriptors besides those of threads and connections. */
 #define OTHER_DESCRIPTORS 128
 /* A body is read in pieces of this size. */
@@ -45,7 +49,7 @@
 
 struct gateway_request {
 	FCGX_Request *fcgi; /* NULL: CGI */
-	int file;	    /* holds this request, for libfcgi to read */
+	int file;	    /* whence libfcgi reads it */
 	int socket;	    /* for the answer */
 	size_t taken;	    /* bytes of the body that were read */
 };
@@ -57,7 +61,8 @@ struct worker {
 	pthread_t thread;
 	const struct gateway_options *options;
 	struct connections *connections;
-	int file;
+	int file;   /* requests: the last one ends it */
+	off_t read; /* so much of it; -1: unknown */
 	atomic_bool ended;
 };
 
@@ -233,33 +238,50 @@ gateway_cgi(gateway_handler *handler, void *arg)
 }
 
 /*
- * libfcgi reads the request from a file that holds it alone, checked and
+ * The request goes behind those before it: what one read takes leaves the
+ * file's offset at its end, without a system call to move it there.
+ */
+static bool
+append(struct worker *worker, const struct iovec parts[2])
+{
+	size_t len = parts[0].iov_len + parts[1].iov_len;
+	off_t at = worker->read;
+
+	if (at == -1 || at > FILE_BYTES) {
+		if (ftruncate(worker->file, 0) == -1 ||
+		    lseek(worker->file, 0, SEEK_SET) == -1)
+			return false;
+		at = 0;
+	}
+	worker->read = len <= ONE_READ ? at + (off_t)len : -1;
+	return pwritev(worker->file, parts, 2, at) == (ssize_t)len;
+}
+
+/*
+ * libfcgi reads the request from a file that ends with it, checked and
  * whole: so it never waits for a peer, and never sees a length that no bytes
  * stand behind, which would end the process (CVE-2025-23016, whose fix in
  * 2.4.2-2+deb12u1 lets a name of 0x7ffffffe bytes pass).  It has an end of
  * STDIN, too, which a peer may not have sent, and nothing behind that.
  */
 static bool
-hand_over(struct gateway_request *request, const struct connection *connection)
+hand_over(struct worker *worker, FCGX_Request *fcgi,
+    const struct connection *connection)
 {
 	unsigned id = connection_request_id(connection);
 	/* FastCGI specification, 3.3: version 1, FCGI_STDIN, no content */
 	uint8_t end[RECORD_HEADER] = { 1, 5, (uint8_t)(id >> 8), (uint8_t)id };
 	struct iovec parts[2] = { [1] = { end, sizeof(end) } };
-	size_t len;
 
-	parts[0].iov_base = (void *)connection_request(connection, &len);
-	parts[0].iov_len = len;
-	len += sizeof(end);
+	parts[0].iov_base = (void *)connection_request(connection,
+	    &parts[0].iov_len);
 	/* from here on libfcgi's, which closes what it does not take */
-	request->fcgi->ipcFd = request->file;
-	if (pwritev(request->file, parts, 2, 0) != (ssize_t)len ||
-	    ftruncate(request->file, (off_t)len) == -1 ||
-	    lseek(request->file, 0, SEEK_SET) == -1)
+	fcgi->ipcFd = worker->file;
+	if (!append(worker, parts))
 		return false;
 	/* or it would close the file before it reads it */
-	request->fcgi->keepConnection = 1;
-	return FCGX_Accept_r(request->fcgi) == 0;
+	fcgi->keepConnection = 1;
+	return FCGX_Accept_r(fcgi) == 0;
 }
 
 /* true: all of the answer was sent. */
@@ -272,7 +294,8 @@ serve(struct worker *worker, FCGX_Request *fcgi,
 		.socket = connection_socket(connection) };
 	bool sent;
 
-	if (!hand_over(&request, connection)) {
+	if (!hand_over(worker, fcgi, connection)) {
+		worker->read = -1;
 		if (fcgi->ipcFd == -1)
 			worker->file = memfd_create("request", MFD_CLOEXEC);
 		return false;

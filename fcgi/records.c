@@ -122,6 +122,7 @@ read_begin(struct records *records, const struct record *record)
 	records->start = records->at;
 	records->id = record->id;
 	records->keep = record->content[2] & KEEP_CONN;
+	records->authorizer = role == AUTHORIZER;
 	return RECORDS_MORE;
 }
 

@@ -277,7 +277,7 @@ test_deadlines(void)
 	char byte = 1;
 	int sent = 0;
 
-	put(lingering, TEXT(BEGIN("\2", "\0") PARAMS));
+	put(lingering, TEXT(BEGIN("\1", "\0") PARAMS));
 	tap_str(answer(lingering), plain, "one that does not close");
 	tap_ok(is_closed(silent), "one that is silent is closed");
 	dribbling = dial();
