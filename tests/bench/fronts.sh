@@ -199,7 +199,8 @@ bench_rate() {
 
 bench_round() {
 	local read='/scm/p/r.git/info/refs?service=git-upload-pack'
-	local push=/scm/p/r.git/git-receive-pack
+	# another one: without a daemon its fences have no end
+	local push=/scm/p/w.git/git-receive-pack
 	bench_rate direct "$direct" "$read" &&
 		bench_rate null "$null" "$read" &&
 		bench_rate read "$routed" "$read" &&
