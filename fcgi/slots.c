@@ -105,9 +105,11 @@ slots_wait(struct slots *slots, struct connection *connection, enum phase phase)
 	int64_t until_ms = connection->until_ms;
 
 	pthread_mutex_lock(&slots->lock);
+	if (slots->end_ms != 0 && until_ms > slots->end_ms)
+		connection->until_ms = until_ms = slots->end_ms;
 	connection->phase = phase;
 	connection->waits_since = ++slots->n_waits;
-	if ((slots->ending && phase != PARTIAL) ||
+	if ((slots->end_ms != 0 && phase != PARTIAL) ||
 	    !poll_slot(slots, connection)) {
 		close_slot(slots, connection);
 	} else {
@@ -246,7 +248,7 @@ take_ready(struct slots *slots, struct connection **out)
 		*out = slots->ready;
 		slots->ready = (*out)->next;
 		event = SLOTS_READY;
-	} else if (slots->ending && !has_partial(slots)) {
+	} else if (slots->end_ms != 0 && !has_partial(slots)) {
 		event = SLOTS_END;
 	}
 	pthread_mutex_unlock(&slots->lock);
@@ -296,7 +298,7 @@ slots_end(struct slots *slots, unsigned last_ms)
 	uint64_t one = 1;
 
 	pthread_mutex_lock(&slots->lock);
-	slots->ending = true;
+	slots->end_ms = until_ms;
 	slots->full = false;
 	(void)poll_fd(slots, EPOLL_CTL_DEL, slots->listener, 0, 0);
 	for (unsigned i = 0; i < slots->max; i++)

@@ -41,8 +41,8 @@ struct slots {
 	struct connection *closed, *ready;
 	uint64_t n_waits;
 	int64_t timer_ms; /* boot clock, when it fires; 0: never */
+	int64_t end_ms;	  /* boot clock, for the last to be whole; 0: no end */
 	bool full;	  /* the listener waits for a free slot */
-	bool ending;
 };
 
 /* ERR_SYS; slots_close() in any case. */

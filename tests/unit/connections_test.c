@@ -4,6 +4,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,7 @@ struct stand {
 	struct listener *listener;
 	struct connections *connections;
 	pthread_t thread;
+	atomic_uint taken;    /* requests */
 	pthread_mutex_t gate; /* held: no request is answered */
 	const char *why;      /* the last that was refused */
 };
@@ -57,6 +59,7 @@ work(void *arg)
 
 		connection_request(one, &len);
 		answer = (char)len;
+		atomic_fetch_add(&stand->taken, 1);
 		pthread_mutex_lock(&stand->gate);
 		pthread_mutex_unlock(&stand->gate);
 		connections_done(stand->connections, one,
@@ -79,6 +82,7 @@ start(struct stand *stand, size_t max_body)
 
 	stand->path = mem_fmt("%s/socket", tap_dir());
 	stand->why = NULL;
+	atomic_init(&stand->taken, 0);
 	pthread_mutex_init(&stand->gate, NULL);
 	if (listener_open(stand->path, 0600, &stand->listener) != ERR_OK)
 		abort();
@@ -232,6 +236,26 @@ test_full_of_idle(void)
 	stop(&stand);
 }
 
+/* What has begun to come behind it gets no longer than the rest. */
+static void
+test_end_meanwhile(void)
+{
+	struct stand stand;
+	int fd;
+
+	start(&stand, 0);
+	pthread_mutex_lock(&stand.gate);
+	fd = DIAL(&stand, KEEPS BEGIN("\1"));
+	while (atomic_load(&stand.taken) == 0)
+		usleep(1000);
+	connections_end(stand.connections, 50);
+	pthread_mutex_unlock(&stand.gate);
+	tap_int(hear(fd), 48, "the end, while one is answered: it is");
+	tap_int(hear(fd), 0, "half of the next is not waited for");
+	close(fd);
+	stop(&stand);
+}
+
 int
 main(void)
 {
@@ -239,5 +263,6 @@ main(void)
 	test_refused();
 	test_full_of_stalled();
 	test_full_of_idle();
+	test_end_meanwhile();
 	return tap_done();
 }
