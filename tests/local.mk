@@ -109,4 +109,5 @@ LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver
 TEST_EXTENSIONS = .sh
 SH_LOG_DRIVER = $(LOG_DRIVER)
 
-EXTRA_DIST += %D%/run %D%/layers.sh %D%/e2e %D%/bench %D%/fuzz/corpus
+EXTRA_DIST += %D%/run %D%/layers.sh %D%/e2e %D%/bench %D%/model \
+	%D%/fuzz/corpus
