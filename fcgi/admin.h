@@ -36,7 +36,8 @@ typedef enum err admin_verb(const struct admin *, int argc, char **argv,
     int *status);
 
 admin_verb admin_check, admin_explain, admin_status, admin_import, admin_place,
-    admin_forget, admin_compare, admin_drain, admin_feed, admin_webconf;
+    admin_forget, admin_compare, admin_drain, admin_off, admin_on, admin_feed,
+    admin_webconf;
 
 /*
  * The table of this configuration: for reading, *out is NULL where there is

@@ -250,6 +250,9 @@ decide_git(const struct admin *admin, struct table *table,
 		if (err != ERR_OK)
 			return err;
 		out->has_generation = out->git.known;
+		if (out->git.doubt_why != NULL)
+			buf_fmt(next_note(out), "the route is in doubt: %s",
+			    out->git.doubt_why);
 	}
 	if (choose_needs_view(request))
 		look_at_pulse(admin->conf, out);

@@ -86,6 +86,7 @@ gather_git(struct table_txn *txn, const struct route *route,
 	enum err err;
 
 	if ((err = epochs_get(txn, route, NULL, &epochs)) != ERR_OK ||
+	    (err = route_off_get(txn, route, &git->off_since_s)) != ERR_OK ||
 	    (err = count_rows(txn, route, &git->known)) != ERR_OK ||
 	    (err = gather_fences(txn, route, git)) != ERR_OK)
 		return err;
@@ -193,6 +194,7 @@ look_at_replicas(struct overview *overview)
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct route *route = &conf->routes[i];
 
+		overview->yellow |= overview->routes[i].git.off_since_s != 0;
 		for (size_t j = 0;
 		     route->kind == ROUTE_GIT && j < route->n_replicas; j++) {
 			const struct replica_status *replica =

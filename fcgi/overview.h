@@ -28,6 +28,7 @@ struct fenced {
 
 struct git_status {
 	uint64_t epoch;
+	int64_t off_since_s; /* real time; 0: it is on */
 	size_t known, fenced;
 	struct replica_status replicas[MAX_REPLICAS];
 	struct fenced shown[MAX_SHOWN];
@@ -60,7 +61,7 @@ struct overview {
 	bool doubt[MAX_ROUTES];
 	struct route_status *routes;
 	bool red;    /* a person must act */
-	bool yellow; /* a replica serves nothing, or fails at something */
+	bool yellow; /* one serves nothing, or fails at something */
 };
 
 /*

@@ -82,7 +82,14 @@ print_git(const struct route_status *status, bool doubt, struct buf *out)
 	const struct route *route = status->route;
 	const struct git_status *git = &status->git;
 	int64_t now_ms = clock_boot_ms();
+	char span[32];
 
+	if (git->off_since_s != 0)
+		buf_fmt(out,
+		    "  switched off since %s: all reads go to the primary "
+		    "until \"reproute on %s\"\n",
+		    clock_span(clock_real_s() - git->off_since_s, span),
+		    route->name);
 	if (doubt)
 		buf_fmt(out,
 		    "  in doubt: a fence could not be written; all reads go "
@@ -150,6 +157,7 @@ wire_git(struct wire *wire, const struct route_status *status, bool doubt)
 	int64_t now_ms = clock_boot_ms();
 
 	wire_bool(wire, "doubt", doubt);
+	wire_bool(wire, "off", git->off_since_s != 0);
 	wire_number(wire, "epoch", (int64_t)git->epoch);
 	wire_number(wire, "known", (int64_t)git->known);
 	wire_begin_array(wire, "replicas");

@@ -1,4 +1,4 @@
-/* peers.c: the verbs compare and drain: a person's word on replicas */
+/* peers.c: the verbs compare, drain, off, on: a person's word on replicas */
 /* SPDX-License-Identifier: ISC */
 #include <stdio.h>
 #include <stdlib.h>
@@ -295,4 +295,61 @@ admin_drain(const struct admin *admin, int argc, char **argv, int *status)
 				  : "takes reads again");
 	}
 	return ERR_OK;
+}
+
+struct turning {
+	const struct route *route;
+	bool off;
+};
+
+static enum err
+write_off(struct table_txn *txn, void *arg)
+{
+	const struct turning *turning = arg;
+
+	return route_off_set(txn, turning->route, turning->off);
+}
+
+static enum err
+turn_route(const struct admin *admin, int argc, char **argv, bool off)
+{
+	struct turning turning = { .off = off };
+	struct table *table;
+	enum err err = admin_route(admin, argc, argv, 0, admin_is_git,
+	    &turning.route);
+
+	if (err == ERR_OK)
+		err = admin_table(admin, true, &table);
+	if (err != ERR_OK)
+		return err;
+	err = table_write(table, write_off, &turning);
+	table_close(table);
+	if (err != ERR_OK)
+		return err;
+	if (admin->json) {
+		struct wire *wire = wire_new();
+
+		wire_text(wire, "route", turning.route->name);
+		wire_bool(wire, "off", off);
+		admin_print(wire);
+	} else {
+		printf("%s: %s\n", turning.route->name,
+		    off ? "off: all reads go to the primary"
+			: "on: replicas serve what they have");
+	}
+	return ERR_OK;
+}
+
+enum err
+admin_off(const struct admin *admin, int argc, char **argv, int *status)
+{
+	(void)status;
+	return turn_route(admin, argc, argv, true);
+}
+
+enum err
+admin_on(const struct admin *admin, int argc, char **argv, int *status)
+{
+	(void)status;
+	return turn_route(admin, argc, argv, false);
 }

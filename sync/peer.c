@@ -1,4 +1,4 @@
-/* peer.c: what the table knows of an upstream and of a route: epochs, health */
+/* peer.c: what the table knows of an upstream and of a route: epochs, health, off */
 /* SPDX-License-Identifier: ISC */
 #include "sync/peer.h"
 
@@ -13,6 +13,7 @@
 #define KEY_EPOCH "epoch"	/* route, replica or "" */
 #define KEY_REQUEUED "requeued" /* route, replica */
 #define KEY_PEER "peer"		/* upstream */
+#define KEY_OFF "off"		/* route; an absent one is on */
 
 /* An epoch, and the fingerprint of what it stands for. */
 struct note {
@@ -354,4 +355,37 @@ peer_drain(struct table_txn *txn, const char *upstream, bool drained)
 		return err;
 	peer.drained = drained;
 	return peer_put(txn, upstream, &peer);
+}
+
+enum err
+route_off_get(struct table_txn *txn, const struct route *route,
+    int64_t *since_s)
+{
+	struct key key = key_of(KEY_OFF, route->name, NULL);
+	struct table_bytes value;
+	struct unpack in;
+	enum err err = table_get(txn, TABLE_PEERS, key_bytes(&key), &value);
+
+	*since_s = 0;
+	if (err != ERR_OK)
+		return err == ERR_ABSENT ? ERR_OK : err;
+	in = unpack_of(value);
+	*since_s = (int64_t)unpack_u64(&in);
+	return unpack_whole(&in) ? ERR_OK : unpack_failed("off", route->name);
+}
+
+enum err
+route_off_set(struct table_txn *txn, const struct route *route, bool off)
+{
+	struct key key = key_of(KEY_OFF, route->name, NULL);
+	struct pack out = { 0 };
+	int64_t since_s;
+	enum err err = route_off_get(txn, route, &since_s);
+
+	if (err != ERR_OK || off == (since_s != 0))
+		return err;
+	if (!off)
+		return table_del(txn, TABLE_PEERS, key_bytes(&key));
+	pack_u64(&out, (uint64_t)clock_real_s());
+	return table_put(txn, TABLE_PEERS, key_bytes(&key), pack_bytes(&out));
 }

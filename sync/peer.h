@@ -1,4 +1,4 @@
-/* peer.h: what the table knows of an upstream and of a route: epochs, health */
+/* peer.h: what the table knows of an upstream and of a route: epochs, health, off */
 /* SPDX-License-Identifier: ISC */
 #ifndef SYNC_PEER_H
 #define SYNC_PEER_H
@@ -70,5 +70,14 @@ MUST_USE enum err peer_set_up(struct table_txn *, const struct conf *,
     const struct upstream *, bool *changed);
 MUST_USE enum err peer_drain(struct table_txn *, const char *upstream,
     bool drained);
+
+/*
+ * A person's word on a route: off, all of its reads go to the primary, and
+ * all else goes on.  *since_s: real time, or 0 while it is on.
+ */
+MUST_USE enum err route_off_get(struct table_txn *, const struct route *,
+    int64_t *since_s);
+MUST_USE enum err route_off_set(struct table_txn *, const struct route *,
+    bool off);
 
 #endif

@@ -34,7 +34,7 @@ enum table_db {
 	TABLE_TOKENS,	   /* token -> what it was handed out for */
 	TABLE_PLACEMENTS,  /* route, name -> upstream */
 	TABLE_PROVISIONAL, /* expiry, route, name -> route */
-	TABLE_PEERS,	   /* epochs, health, drains */
+	TABLE_PEERS,	   /* epochs, health, drains, routes that are off */
 	TABLE_IMPORTS,	   /* route, side -> progress of an import */
 	TABLE_DBS
 };

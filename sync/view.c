@@ -72,6 +72,7 @@ see_git(struct table_txn *txn, void *arg)
 	struct git_view *view = question->view;
 	struct fences fences;
 	struct row row;
+	int64_t off_since_s;
 	enum err err;
 
 	err = row_get(txn, question->route, question->name, &row);
@@ -83,6 +84,13 @@ see_git(struct table_txn *txn, void *arg)
 	if (err != ERR_OK)
 		return err;
 	view->fences = fences.n_up;
+	err = route_off_get(txn, question->route, &off_since_s);
+	if (err != ERR_OK)
+		return err;
+	if (off_since_s != 0) {
+		view->doubt = true;
+		view->doubt_why = "a person has switched it off";
+	}
 	for (size_t i = 0; i < question->route->n_replicas; i++) {
 		err = see_replica(txn, question, view->known ? &row : NULL, i);
 		if (err != ERR_OK)

@@ -12,7 +12,7 @@
 #include "sync/table.h"
 
 struct git_view {
-	bool doubt;	       /* flag set, or heartbeat too old */
+	bool doubt;	       /* off, flag set, or heartbeat too old */
 	const char *doubt_why; /* static text, or NULL */
 	bool known;	       /* has a row */
 	uint64_t generation;   /* 0 without a row */

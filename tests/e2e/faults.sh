@@ -102,6 +102,16 @@ for i in 1 2 3 4; do
 done
 ok "and taken back" "$STAGE_BIN/reproute" drain --undo replica1
 
+# the route switched off; what is pushed meanwhile is fenced and followed
+ok "the route is switched off" "$STAGE_BIN/reproute" off
+is "$(real)" 'primary doubt' "the next read goes to the primary"
+git -C work commit -q --allow-empty -m off
+ok "a push" git -C work push -q "$url" main
+like "$("$STAGE_BIN/reproute" status)" '^  switched off since ' "status says so"
+ok "and on again" "$STAGE_BIN/reproute" on git
+eventually 30 "replicas serve what was pushed" stage_both team/app
+like "$(real)" '^replica[12] replica$' "as they do behind the front"
+
 # the daemon dead
 stage_stop syncd KILL
 eventually 10 "no heartbeat: all reads on the primary" real_is 'primary doubt'

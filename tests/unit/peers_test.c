@@ -51,6 +51,7 @@ struct look {
 	const struct world *world;
 	unsigned fences;
 	struct peer one, two;
+	int64_t off_since_s;
 	enum err err;
 };
 
@@ -64,7 +65,11 @@ look_body(struct table_txn *txn, void *arg)
 	look->fences = fences.n;
 	if (err == ERR_OK)
 		err = peer_get(txn, "one", &look->one);
-	return err == ERR_OK ? peer_get(txn, "two", &look->two) : err;
+	if (err == ERR_OK)
+		err = peer_get(txn, "two", &look->two);
+	return err == ERR_OK
+	    ? route_off_get(txn, look->world->code, &look->off_since_s)
+	    : err;
 }
 
 static struct look
@@ -177,6 +182,9 @@ static const struct {
 	{ "drain nobody", 64, "no such upstream: \"nobody\"" },
 	{ "drain main", 64, "main is no replica of any route" },
 	{ "drain new", 64, "new is no replica of any route" },
+	{ "off", 64, "which route: code, more?" },
+	{ "on images", 64, "no such route: \"images\"" },
+	{ "off code more", 64, "0 or 1 words are wanted" },
 };
 
 static void
@@ -240,11 +248,40 @@ test_drain(void)
 	scene_end(&scene);
 }
 
+static const struct {
+	const char *words, *says;
+	bool off; /* then */
+} turns[] = {
+	{ "on code", "code: on: replicas serve what they have\n", false },
+	{ "off code", "code: off: all reads go to the primary\n", true },
+	{ "off --json more", "{\"route\":\"more\",\"off\":true}", true },
+	{ "off code", "code: off", true },
+	{ "on --json code", "{\"route\":\"code\",\"off\":false}", false },
+};
+
+static void
+test_off(void)
+{
+	struct scene scene;
+
+	scene_begin(&scene, "off");
+	for (size_t i = 0; i < COUNT(turns); i++) {
+		tool_run(&scene.tool, turns[i].words);
+		tap_int(scene.tool.status, 0, "%s: exit status",
+		    turns[i].words);
+		tool_says(&scene.tool, turns[i].says, turns[i].words);
+		tap_int(look_at(&scene).off_since_s != 0, turns[i].off,
+		    "%s: is in the table", turns[i].words);
+	}
+	scene_end(&scene);
+}
+
 int
 main(void)
 {
 	test_compare();
 	test_refusals();
 	test_drain();
+	test_off();
 	return tap_done();
 }

@@ -48,6 +48,7 @@ fill_others(struct table_txn *txn, void *arg)
 	if ((err = peer_set_down(txn, world->two, "timeout", &changed)) !=
 		ERR_OK ||
 	    (err = peer_drain(txn, "one", true)) != ERR_OK ||
+	    (err = route_off_set(txn, world->more, true)) != ERR_OK ||
 	    (err = import_set(txn, images, images->primary, &import)) !=
 		ERR_OK ||
 	    (err = place_set(txn, images, "team/final", "new")) != ERR_OK)
@@ -120,7 +121,8 @@ static const char *const text_pieces[] = {
 	" s: timeout\n",
 	"    p/up                           1 up, 1 broken off, 0 watched, "
 	"oldest ",
-	"\nmore (git, /more/)\n",
+	"\nmore (git, /more/)\n  switched off since ",
+	" s: all reads go to the primary until \"reproute on more\"\n",
 	"  other          0 repositories known, 0 fenced\n",
 	"\nimages (registry, /v2/)\n",
 	"  both catalogues were not imported yet: what has no place stays "
@@ -135,7 +137,8 @@ static const char *const json_pieces[] = {
 	"{\"red\":false,\"yellow\":true,\"heartbeat_ms\":",
 	"\"heartbeat_error\":null,\"table_error\":null,",
 	"{\"route\":\"code\",\"kind\":\"git\",\"prefix\":\"/git/\","
-	"\"primary\":\"main\",\"doubt\":false,\"epoch\":0,\"known\":2,",
+	"\"primary\":\"main\",\"doubt\":false,\"off\":false,\"epoch\":0,"
+	"\"known\":2,",
 	"{\"upstream\":\"one\",\"down\":false,\"why\":null,\"since\":0,"
 	"\"drained\":true,\"epoch\":0,\"lagging\":1,",
 	"{\"upstream\":\"two\",\"down\":true,\"why\":\"timeout\",\"since\":",

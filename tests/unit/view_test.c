@@ -35,6 +35,8 @@ enum op {
 	DROP_ANOTHER,
 	HOST,
 	REPOSITORY,
+	OFF,
+	ON,
 };
 
 /*
@@ -82,6 +84,8 @@ static const struct step steps[] = {
 	{ "a replica down, and not requeued", DOWN_ONE, "6 0 6cd 0l" },
 	{ "up again, its own epoch rose: it lags", UP_ONE, "6 0 6l 0l" },
 	{ "scope repository again", REPOSITORY, "6 0 6 0" },
+	{ "switched off: in doubt", OFF, "6 0 6 0" },
+	{ "and on", ON, "6 0 6 0" },
 };
 
 struct run {
@@ -157,6 +161,10 @@ act(struct table_txn *txn, void *arg)
 		return peer_drain(txn, "two", true);
 	case UNDRAIN_TWO:
 		return peer_drain(txn, "two", false);
+	case OFF:
+		return route_off_set(txn, world.code, true);
+	case ON:
+		return route_off_set(txn, world.code, false);
 	case ROUTE_EPOCH:
 		return epoch_raise(txn, world.code, NULL);
 	case REQUEUED:
@@ -211,7 +219,8 @@ test_steps(void)
 		    ERR_OK, "%s: is seen", steps[i].claim);
 		write_view(&view, got);
 		tap_str(got, steps[i].view, "%s: view", steps[i].claim);
-		tap_ok(!view.doubt && view.doubt_why == NULL,
+		tap_ok(view.doubt == (steps[i].op == OFF) &&
+			view.doubt == (view.doubt_why != NULL),
 		    "%s: no pulse is no doubt", steps[i].claim);
 	}
 }
