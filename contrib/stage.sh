@@ -29,6 +29,8 @@ front_router() {
 # shellcheck source=/dev/null
 . "$(dirname "${BASH_SOURCE[0]}")/fronts/${STAGE_FRONT%%-*}.sh"
 
+STAGE_NO_LEAKS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
+
 stage_say() { printf '%s\n' "$*" >&2; }
 
 stage_open() {
@@ -169,7 +171,7 @@ stage_git() {
 		  "GIT_CONFIG_NOSYSTEM" => "1",
 		  "HOME" => "$HOME",
 		  "PATH" => "$PATH",
-		  "ASAN_OPTIONS" => "detect_leaks=0",
+		  "ASAN_OPTIONS" => "$STAGE_NO_LEAKS",
 		  "REPROUTE_STAGE" => "$STAGE",
 		  "REPROUTE_CONF" => "$dir/reproute.conf"
 		)
@@ -339,7 +341,7 @@ stage_on_replica() {
 
 # stage_ask VERB...: for what is asked time and again: a sanitized build looks
 # for leaks as it ends, which takes it longer than the answer.
-stage_ask() { ASAN_OPTIONS=detect_leaks=0 "$STAGE_BIN/reproute" "$@"; }
+stage_ask() { ASAN_OPTIONS=$STAGE_NO_LEAKS "$STAGE_BIN/reproute" "$@"; }
 
 # stage_both NAME: both replicas are current.
 stage_both() {

@@ -146,21 +146,13 @@ may_connect(const struct sockaddr_in *peer)
 }
 
 static void
-bound_sends(const struct connections *set, int fd)
+set_up(struct connections *set, struct connection *connection, int fd)
 {
 	unsigned send_ms = set->options.send_ms;
 	struct timeval time = { .tv_sec = send_ms / 1000,
 		.tv_usec = (suseconds_t)(send_ms % 1000) * 1000 };
 
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof(time));
-}
-
-static void
-set_up(struct connections *set, struct connection *connection, int fd)
-{
-	/* TCP's have it from their listener */
-	if (!set->tcp)
-		bound_sends(set, fd);
 	connection->fd = fd;
 	connection->served = false;
 	connection->until_ms = 0;
@@ -285,9 +277,30 @@ connections_done(struct connections *set, struct connection *connection,
 	}
 }
 
+/*
+ * Whoever connected before the end is answered, too: what is in the
+ * listener's queue when that is closed is reset.
+ */
+static void
+accept_queued(struct connections *set)
+{
+	struct connection *connection;
+	int fd;
+
+	while ((connection = slots_take(&set->slots)) != NULL) {
+		if ((fd = accept_peer(set)) == -1) {
+			slots_drop(&set->slots, connection);
+			return;
+		}
+		set_up(set, connection, fd);
+		await_request(set, connection);
+	}
+}
+
 void
 connections_end(struct connections *set, unsigned last_ms)
 {
+	accept_queued(set);
 	slots_end(&set->slots, last_ms);
 }
 
@@ -304,11 +317,10 @@ connections_open(const struct connections_options *options,
 	set->options = *options;
 	getsockname(options->listener, (struct sockaddr *)&address, &len);
 	set->tcp = address.ss_family != AF_UNIX;
-	if (set->tcp) {
-		bound_sends(set, options->listener);
+	/* those that it accepts have it from their listener */
+	if (set->tcp)
 		setsockopt(options->listener, IPPROTO_TCP, TCP_NODELAY, &one,
 		    sizeof(one));
-	}
 	err = slots_open(&set->slots, options->listener, options->max);
 	if (err == ERR_OK)
 		*out = set;

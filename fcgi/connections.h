@@ -48,7 +48,7 @@ const void *connection_request(const struct connection *, size_t *len);
 void connections_done(struct connections *, struct connection *, bool answered);
 
 /*
- * No more are accepted; those of which nothing came are closed; what began
+ * Those that have connected are the last; those of which nothing came are closed; what began
  * to come has last_ms to be whole, and then connections_next() is NULL.
  */
 void connections_end(struct connections *, unsigned last_ms);

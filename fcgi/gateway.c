@@ -49,7 +49,7 @@
 
 struct gateway_request {
 	FCGX_Request *fcgi; /* NULL: CGI */
-	int file;	    /* whence libfcgi reads it */
+	int file;	    /* that libfcgi reads it from */
 	int socket;	    /* for the answer */
 	size_t taken;	    /* bytes of the body that were read */
 };
@@ -61,8 +61,8 @@ struct worker {
 	pthread_t thread;
 	const struct gateway_options *options;
 	struct connections *connections;
-	int file;   /* requests: the last one ends it */
-	off_t read; /* so much of it; -1: unknown */
+	int file;  /* requests: the last one ends it */
+	off_t end; /* of what was read of it; -1: unknown */
 	atomic_bool ended;
 };
 
@@ -238,14 +238,15 @@ gateway_cgi(gateway_handler *handler, void *arg)
 }
 
 /*
- * The request goes behind those before it: what one read takes leaves the
- * file's offset at its end, without a system call to move it there.
+ * The request goes behind those before it, which are never read again: what
+ * one read takes leaves the file's offset at its end, without a system call to
+ * move it there.
  */
 static bool
 append(struct worker *worker, const struct iovec parts[2])
 {
 	size_t len = parts[0].iov_len + parts[1].iov_len;
-	off_t at = worker->read;
+	off_t at = worker->end;
 
 	if (at == -1 || at > FILE_BYTES) {
 		if (ftruncate(worker->file, 0) == -1 ||
@@ -253,7 +254,7 @@ append(struct worker *worker, const struct iovec parts[2])
 			return false;
 		at = 0;
 	}
-	worker->read = len <= ONE_READ ? at + (off_t)len : -1;
+	worker->end = len <= ONE_READ ? at + (off_t)len : -1;
 	return pwritev(worker->file, parts, 2, at) == (ssize_t)len;
 }
 
@@ -295,7 +296,7 @@ serve(struct worker *worker, FCGX_Request *fcgi,
 	bool sent;
 
 	if (!hand_over(worker, fcgi, connection)) {
-		worker->read = -1;
+		worker->end = -1;
 		if (fcgi->ipcFd == -1)
 			worker->file = memfd_create("request", MFD_CLOEXEC);
 		return false;

@@ -25,7 +25,7 @@ struct records {
 	unsigned id;	  /* 0: not begun */
 	unsigned last_id; /* of the one before, whose STDIN still comes; or 0 */
 	bool keep;	  /* FCGI_KEEP_CONN */
-	bool authorizer;  /* which is sent no STDIN (6.3) */
+	bool authorizer;  /* whose STDIN, if any, is not waited for */
 	bool has_params;  /* all of them */
 	bool over;	  /* all of STDIN came, too */
 	bool cut;	  /* at a body longer than max_body */

@@ -361,6 +361,7 @@ main(int argc, char **argv)
 	unsigned mode;
 	enum err err;
 
+	/* first of all: a SIGHUP that comes early must not end it */
 	gateway_hold_signals();
 	program_start(&program, argc, argv, &run);
 	gateway.threads = number_or_usage("threads", threads_text, 10, 1,

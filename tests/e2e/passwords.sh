@@ -13,8 +13,8 @@ case $STAGE_FRONT in
 nginx*) FRONT_SITE="auth_basic x; auth_basic_user_file $users;" ;;
 apache*)
 	export FRONT_MODE=users
-	# no route is below the site's Location: without its AuthType, Apache
-	# makes 500 of what mod_authnz_fcgi denies
+	# what is no route is not below the site's Location: without its
+	# AuthType, Apache makes 500 of what mod_authnz_fcgi denies
 	[ "$STAGE_FRONT" = apache ] || refused='^(40[0134]|500)$'
 	FRONT_SITE="<Location /scm/>
 		AuthType Basic

@@ -34,7 +34,7 @@ watch_spool() {
 	local -a open
 	while :; do
 		mapfile -t open < <(front_tree | sed 's,.*,/proc/&/fd,')
-		now=$(($(find -L "${open[@]}" -type f -size +1M -printf '%s+' \
+		now=$(($(find -L "${open[@]:-/nowhere}" -type f -size +1M -printf '%s+' \
 			2>/dev/null)0))
 		[ $now -le $most ] || echo $((most = now)) > "$STAGE/spooled"
 		sleep 0.2

@@ -236,6 +236,17 @@ test_full_of_idle(void)
 	stop(&stand);
 }
 
+/* The thread has a request, and stands at the gate. */
+static void
+await_taken(struct stand *stand)
+{
+	for (int ms = 0; atomic_load(&stand->taken) == 0; ms++) {
+		if (ms == PATIENCE_MS)
+			abort();
+		usleep(1000);
+	}
+}
+
 /* What has begun to come behind it gets no longer than the rest. */
 static void
 test_end_meanwhile(void)
@@ -246,12 +257,47 @@ test_end_meanwhile(void)
 	start(&stand, 0);
 	pthread_mutex_lock(&stand.gate);
 	fd = DIAL(&stand, KEEPS BEGIN("\1"));
-	while (atomic_load(&stand.taken) == 0)
-		usleep(1000);
+	await_taken(&stand);
 	connections_end(stand.connections, 50);
 	pthread_mutex_unlock(&stand.gate);
 	tap_int(hear(fd), 48, "the end, while one is answered: it is");
 	tap_int(hear(fd), 0, "half of the next is not waited for");
+	close(fd);
+	stop(&stand);
+}
+
+static void
+test_end_of_queued(void)
+{
+	struct stand stand;
+	int fd, queued;
+
+	start(&stand, 0);
+	pthread_mutex_lock(&stand.gate);
+	fd = DIAL(&stand, CLOSES);
+	await_taken(&stand);
+	queued = DIAL(&stand, CLOSES);
+	connections_end(stand.connections, PATIENCE_MS);
+	pthread_mutex_unlock(&stand.gate);
+	tap_int(hear(fd), 48, "the end: one under way is answered");
+	tap_int(hear(queued), 48, "as is one that nobody had accepted");
+	close(fd);
+	close(queued);
+	stop(&stand);
+}
+
+/* Not shut down and lingered at: it has all that will come. */
+static void
+test_authorizer(void)
+{
+	struct stand stand;
+	int fd;
+
+	start(&stand, 0);
+	fd = DIAL(&stand, "\1\1\0\1\0\10\0\0\0\2\0\0\0\0\0\0" PARAMS);
+	tap_int(hear(fd), 40, "an authorizer, without any STDIN");
+	tap_int(hear(fd), 0, "then it ends");
+	tap_ok(send(fd, "", 1, MSG_NOSIGNAL) == -1, "and is closed");
 	close(fd);
 	stop(&stand);
 }
@@ -264,5 +310,7 @@ main(void)
 	test_full_of_stalled();
 	test_full_of_idle();
 	test_end_meanwhile();
+	test_end_of_queued();
+	test_authorizer();
 	return tap_done();
 }

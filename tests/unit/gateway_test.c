@@ -52,6 +52,16 @@ echo(struct gateway_request *request, void *arg)
 	buf_free(&out);
 }
 
+/* What A is; the body is not looked at, as by an authorizer. */
+static void
+tell(struct gateway_request *request, void *arg)
+{
+	const char *a = gateway_param(request, "A");
+
+	(void)arg;
+	(void)!gateway_send(request, a, strlen(a), false);
+}
+
 /* More than any socket takes in. */
 static void
 flood(struct gateway_request *request, void *arg)
@@ -220,6 +230,43 @@ test_requests(void)
 	}
 }
 
+/* Asks one with A of two digits, of so many bytes with its end of STDIN. */
+static bool
+ask_sized(int fd, size_t len, unsigned digits)
+{
+	char bytes[9000] = BEGIN("\2", "\1"), wanted[8];
+	size_t content = len - 40, value = content - 11;
+	char *at = bytes + 16;
+
+	at += sprintf(at, "\1\4%c\1%c%c%c%c", 0, (int)(content >> 8),
+	    (int)(content & 0xff), 0, 0);
+	at += sprintf(at, "\1\2A%02u\1%c%c%c%cB", digits, 0x80, 0,
+	    (int)(value >> 8), (int)(value & 0xff));
+	memset(at, 'x', value);
+	memcpy(at + value, "\1\4\0\1\0\0\0\0", 8);
+	put(fd, bytes, len - 8);
+	snprintf(wanted, sizeof(wanted), "%02u", digits);
+	return strcmp(answer(fd), wanted) == 0;
+}
+
+/* At the edge of what libfcgi reads at once, and more than its file keeps. */
+static void
+test_sizes(void)
+{
+	static const size_t sizes[] = { 8191, 100, 8192, 100, 8193, 100, 300 };
+	pid_t pid = start(tell, 0, LONG_MS);
+	unsigned wrong = 0;
+	int fd = dial();
+
+	for (unsigned i = 0; i < 70; i++)
+		wrong += !ask_sized(fd, sizes[i % 7], i % 100);
+	for (unsigned i = 0; i < 1000; i++)
+		wrong += !ask_sized(fd, 300, i % 100);
+	tap_int(wrong, 0, "requests of all sizes, one after the other");
+	close(fd);
+	stop(pid, "sizes");
+}
+
 /* More than all threads, even more than all connections. */
 static void
 test_idle(void)
@@ -386,6 +433,7 @@ main(void)
 {
 	path = mem_fmt("%s/socket", tap_dir());
 	test_requests();
+	test_sizes();
 	test_idle();
 	test_stalled();
 	test_deadlines();
