@@ -1,22 +1,26 @@
-/* fences.pml: no read is stale, whatever is lost, late or killed */
+/* fences.pml: fences and marks: no read is stale, whatever is lost or late */
 /* SPDX-License-Identifier: ISC */
 
 /*
  * One repository, two replicas, two pushes that overlap as they like, a feed
- * that loses lines, hooks that do not come, a daemon and clients that are
- * killed anywhere, a router that restarts once; and reads, through the router
- * and past it.  Names are those of the code: fence.h, row.h, proof.h.
+ * that loses lines, hooks that do not come, clients and a daemon that are
+ * killed; and reads, through the router and of the primary itself.  See
+ * fence.h, row.h and proof.h, whose words these are.
  *
  * Refs are numbered by what the primary's disk showed: a push back to an old
- * commit is a newer number.  What one table transaction does is atomic; all
- * else may be interrupted by anybody.
+ * commit is a newer number.  A table transaction is one step.
  *
  * I1: a read that starts after a push has returned sees that push.
  * I2: a read is not older than one that had finished before it began.
  *
- * Left out, and bounded by time where it is left out: a push that lands after
- * its fence's fence_s is over.  Time ends no other fence than that of a push
- * that is over.
+ * Left out:
+ * - a push that lands after its fence's time is over (FENCE_WATCH): here time
+ *   ends only the fence of a push that is over;
+ * - a fence that cannot be committed, and doubt; a router that starts;
+ * - the common fence, rows that are dropped and learnt again;
+ * - two fetches at once into one copy: converge_idle() forbids them;
+ * - pushes and fetches that change several refs one after the other;
+ * - the proof by commit, which compares no refs.
  *
  * Defined from outside, each breaks it: NO_FENCE (a push raises none),
  * ENDS_EARLY (a line that proves nothing ends the fence), MARKS_LATE (a mark
@@ -31,12 +35,12 @@
 mtype = { NO_LINE, SETTLED, UNSETTLED }; /* of the feed */
 
 /*
- * The table.  Of generations and epochs only one thing counts: is what was
- * noted the present one?
+ * The table.  Of a generation only one thing counts: is what was noted the
+ * present one?
  */
 bool fence[PUSHES];	/* FENCE_UP or FENCE_BROKEN: both hold reads off */
-bool marked[REPLICAS];	/* a mark of the present generation and epoch */
-bool noted[REPLICAS];	/* a comparison under way noted the present ones */
+bool marked[REPLICAS];	/* a mark of the present generation */
+bool noted[REPLICAS];	/* a comparison under way noted the present one */
 
 /* disks */
 byte primary_refs;
@@ -51,7 +55,7 @@ byte known;
 
 #define fenced (fence[0] || fence[1])
 
-/* Whatever was noted before is of an older one now. */
+/* row_raise(): whatever was noted before is of an older one now. */
 inline raise()
 {
 	marked[0] = false;
@@ -171,14 +175,12 @@ proctype daemon(byte r)
 	:: atomic { !fenced && !marked[r] -> noted[r] = true };
 	   refs = primary_refs;
 	   if
-	   :: atomic {
-		refs == replica_refs[r];
+	   :: refs == replica_refs[r] ->
 #ifdef MARKS_LATE
-		marked[r] = true;
+		marked[r] = true
 #else
-		marked[r] = noted[r];
+		marked[r] = noted[r]
 #endif
-	      }
 	   :: refs != replica_refs[r] ->
 		refs = primary_refs; /* git fetch */
 		if
@@ -191,12 +193,6 @@ proctype daemon(byte r)
 	od
 }
 
-/* A router that starts raises its epoch before it answers. */
-proctype restart()
-{
-	atomic { raise() }
-}
-
 inline serve(r)
 {
 	refs = replica_refs[r];
@@ -206,9 +202,10 @@ inline serve(r)
 }
 
 /*
- * Reads, through the router and past it.  Refs on a disk only get newer here,
- * so an answer that comes long after the decision is only newer than this; and
- * two reads that overlap owe each other nothing.
+ * Reads, through the router and of the primary itself.  Refs on a disk only
+ * get newer here: an answer that comes long after the decision is only newer
+ * than this one, and tells no more than a read of the primary at that moment.
+ * Two reads that overlap owe each other nothing.
  */
 proctype reader()
 {
@@ -239,7 +236,6 @@ init {
 #ifndef FENCES_ALONE
 		run daemon(0);
 		run daemon(1);
-		run restart();
 		run reader()
 #endif
 	}
