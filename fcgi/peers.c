@@ -334,7 +334,8 @@ turn_route(const struct admin *admin, int argc, char **argv, bool off)
 		admin_print(wire);
 	} else {
 		printf("%s: %s\n", turning.route->name,
-		    off ? "off: all reads go to the primary"
+		    off ? "off: all reads go to the primary, until \"reproute "
+			  "on\""
 			: "on: replicas serve what they have");
 	}
 	return ERR_OK;

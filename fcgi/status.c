@@ -50,8 +50,8 @@ fence_wait(enum fence_state state)
 {
 	static const char *const words[] = {
 		[FENCE_UP] = "waits for its hook, its line, or fence_s",
-		[FENCE_BROKEN] = "its line proves nothing; waits for its hook, "
-				 "or fence_s",
+		[FENCE_BROKEN] = "its line does not say that it is over; waits "
+				 "for its hook, or fence_s",
 		[FENCE_WATCH] = "replicas serve, compared every watch_s, until "
 				"push_max_s",
 	};

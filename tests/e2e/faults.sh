@@ -4,7 +4,7 @@
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 story_begin
-STAGE_GIT_KEYS='fence_s = 6; watch_s = 1; push_max_s = 12;'
+STAGE_GIT_KEYS='fence_s = 10; watch_s = 1; push_max_s = 16;'
 STAGE_SYNC_KEYS='interval_s = 1; valid_s = 4;'
 ok "everything starts" stage_all || story_end
 url=$FRONT/scm/team/app.git

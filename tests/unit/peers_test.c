@@ -253,7 +253,10 @@ static const struct {
 	bool off; /* then */
 } turns[] = {
 	{ "on code", "code: on: replicas serve what they have\n", false },
-	{ "off code", "code: off: all reads go to the primary\n", true },
+	{ "off code",
+	    "code: off: all reads go to the primary, until \"reproute "
+	    "on\"\n",
+	    true },
 	{ "off --json more", "{\"route\":\"more\",\"off\":true}", true },
 	{ "off code", "code: off", true },
 	{ "on --json code", "{\"route\":\"code\",\"off\":false}", false },

@@ -260,7 +260,7 @@ static const struct {
 	    " s old; waits for its hook, its line, or "
 	    "fence_s\n  fence " OTHER ": broken off, " },
 	{ "status p/up", 0,
-	    " s old; its line proves nothing; waits for its "
+	    " s old; its line does not say that it is over; waits for its "
 	    "hook, or fence_s\n" },
 	{ "status q/00", 0, "code: q/00\n  no row yet\n  fence " },
 	{ "status team/final", 0,
