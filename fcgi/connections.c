@@ -177,21 +177,31 @@ accept_peer(const struct connections *set)
 	return fd;
 }
 
+/* Into a slot that was taken, which is free again if nobody is there. */
+static bool
+admit(struct connections *set, struct connection *connection)
+{
+	int fd = accept_peer(set);
+
+	if (fd != -1)
+		set_up(set, connection, fd);
+	else
+		slots_drop(&set->slots, connection);
+	return fd != -1;
+}
+
 /* A new connection with a whole request, or NULL. */
 static struct connection *
 accept_one(struct connections *set)
 {
 	struct connection *connection = slots_take(&set->slots);
-	int fd;
+	bool admitted;
 
 	if (connection == NULL)
 		return NULL;
-	if ((fd = accept_peer(set)) != -1)
-		set_up(set, connection, fd);
-	else
-		slots_drop(&set->slots, connection);
+	admitted = admit(set, connection);
 	slots_listen(&set->slots);
-	return fd != -1 && read_request(set, connection) ? connection : NULL;
+	return admitted && read_request(set, connection) ? connection : NULL;
 }
 
 struct connection *
@@ -285,16 +295,10 @@ static void
 accept_queued(struct connections *set)
 {
 	struct connection *connection;
-	int fd;
 
-	while ((connection = slots_take(&set->slots)) != NULL) {
-		if ((fd = accept_peer(set)) == -1) {
-			slots_drop(&set->slots, connection);
-			return;
-		}
-		set_up(set, connection, fd);
+	while ((connection = slots_take(&set->slots)) != NULL &&
+	    admit(set, connection))
 		await_request(set, connection);
-	}
 }
 
 void

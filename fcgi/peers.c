@@ -238,6 +238,39 @@ admin_compare(const struct admin *admin, int argc, char **argv, int *status)
 	    : err;
 }
 
+/* What a person said, once it is in the table. */
+struct said {
+	const char *noun, *name; /* of what */
+	const char *state;	 /* that it is in, or not */
+	bool is;
+	const char *text; /* for people */
+};
+
+static enum err
+write_and_say(const struct admin *admin, table_body *body, void *arg,
+    const struct said *said)
+{
+	struct table *table;
+	enum err err = admin_table(admin, true, &table);
+
+	if (err != ERR_OK)
+		return err;
+	err = table_write(table, body, arg);
+	table_close(table);
+	if (err != ERR_OK)
+		return err;
+	if (admin->json) {
+		struct wire *wire = wire_new();
+
+		wire_text(wire, said->noun, said->name);
+		wire_bool(wire, said->state, said->is);
+		admin_print(wire);
+	} else {
+		printf("%s: %s\n", said->name, said->text);
+	}
+	return ERR_OK;
+}
+
 struct drain {
 	const struct upstream *upstream;
 	bool drained;
@@ -255,18 +288,16 @@ enum err
 admin_drain(const struct admin *admin, int argc, char **argv, int *status)
 {
 	struct drain drain = { .drained = !admin->undo };
-	char said[WORD_SIZE];
+	char word[WORD_SIZE];
 	bool replica = false;
-	struct table *table;
-	enum err err;
 
 	(void)status;
 	if (argc != 2)
 		return err_set(ERR_USAGE, "one upstream is wanted");
-	log_escape(said, sizeof(said), argv[1]);
+	log_escape(word, sizeof(word), argv[1]);
 	drain.upstream = conf_upstream(admin->conf, argv[1]);
 	if (drain.upstream == NULL)
-		return err_set(ERR_USAGE, "no such upstream: \"%s\"", said);
+		return err_set(ERR_USAGE, "no such upstream: \"%s\"", word);
 	for (size_t i = 0; i < admin->conf->n_routes; i++)
 		replica |= admin_is_git(&admin->conf->routes[i]) &&
 		    conf_is_replica(&admin->conf->routes[i], drain.upstream,
@@ -275,26 +306,14 @@ admin_drain(const struct admin *admin, int argc, char **argv, int *status)
 		return err_set(ERR_USAGE,
 		    "%s is no replica of any route: only "
 		    "replicas can be drained",
-		    said);
-	if ((err = admin_table(admin, true, &table)) != ERR_OK)
-		return err;
-	err = table_write(table, write_drain, &drain);
-	table_close(table);
-	if (err != ERR_OK)
-		return err;
-	if (admin->json) {
-		struct wire *wire = wire_new();
-
-		wire_text(wire, "upstream", drain.upstream->name);
-		wire_bool(wire, "drained", drain.drained);
-		admin_print(wire);
-	} else {
-		printf("%s: %s\n", said,
-		    drain.drained ? "drained: no more "
-				    "reads go there"
-				  : "takes reads again");
-	}
-	return ERR_OK;
+		    word);
+	return write_and_say(admin, write_drain, &drain,
+	    &(struct said){ .noun = "upstream",
+		.name = drain.upstream->name,
+		.state = "drained",
+		.is = drain.drained,
+		.text = drain.drained ? "drained: no more reads go there"
+				      : "takes reads again" });
 }
 
 struct turning {
@@ -314,31 +333,19 @@ static enum err
 turn_route(const struct admin *admin, int argc, char **argv, bool off)
 {
 	struct turning turning = { .off = off };
-	struct table *table;
 	enum err err = admin_route(admin, argc, argv, 0, admin_is_git,
 	    &turning.route);
 
-	if (err == ERR_OK)
-		err = admin_table(admin, true, &table);
 	if (err != ERR_OK)
 		return err;
-	err = table_write(table, write_off, &turning);
-	table_close(table);
-	if (err != ERR_OK)
-		return err;
-	if (admin->json) {
-		struct wire *wire = wire_new();
-
-		wire_text(wire, "route", turning.route->name);
-		wire_bool(wire, "off", off);
-		admin_print(wire);
-	} else {
-		printf("%s: %s\n", turning.route->name,
-		    off ? "off: all reads go to the primary, until \"reproute "
-			  "on\""
-			: "on: replicas serve what they have");
-	}
-	return ERR_OK;
+	return write_and_say(admin, write_off, &turning,
+	    &(struct said){ .noun = "route",
+		.name = turning.route->name,
+		.state = "off",
+		.is = off,
+		.text = off ? "off: all reads go to the primary, until "
+			      "\"reproute on\""
+			    : "on: replicas serve what they have" });
 }
 
 enum err

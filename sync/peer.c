@@ -1,4 +1,4 @@
-/* peer.c: what the table knows of an upstream and of a route: epochs, health, off */
+/* peer.c: what the table knows of upstreams and routes: epochs, health, off */
 /* SPDX-License-Identifier: ISC */
 #include "sync/peer.h"
 

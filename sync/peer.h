@@ -1,4 +1,4 @@
-/* peer.h: what the table knows of an upstream and of a route: epochs, health, off */
+/* peer.h: what the table knows of upstreams and routes: epochs, health, off */
 /* SPDX-License-Identifier: ISC */
 #ifndef SYNC_PEER_H
 #define SYNC_PEER_H
