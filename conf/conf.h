@@ -60,6 +60,7 @@ struct route {
 	enum scope scope;
 	bool fold_case;
 	int64_t fence_ms, push_max_ms, watch_ms;
+	unsigned wait_ms; /* 0: no read waits for a mark */
 
 	/* registry; to is NULL where nothing migrates */
 	const struct upstream *to;
