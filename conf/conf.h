@@ -63,6 +63,7 @@ struct route {
 	enum undecided undecided_writes;
 	bool fold_case;
 	int64_t fence_ms, push_max_ms, watch_ms;
+	unsigned wait_ms; /* 0: no read waits for a mark */
 
 	/* registry; to is NULL where nothing migrates */
 	const struct upstream *to;

@@ -82,6 +82,8 @@ static const struct key route_keys[] = {
 	{ "push_max_s", set_ms, AT(route, push_max_ms), 1, 7 * DAY_S, 21600,
 	    .in = IN_GIT },
 	{ "watch_s", set_ms, AT(route, watch_ms), 1, 3600, 5, .in = IN_GIT },
+	{ "wait_ms", set_unsigned, AT(route, wait_ms), 0, 10000, 1000,
+	    .in = IN_GIT },
 
 	{ "migrate", set_migrate, .in = IN_REGISTRY },
 	{ "import_s", set_s, AT(route, import_s), 1, 7 * DAY_S, 3600,

@@ -100,6 +100,23 @@ rank(struct decision *out, double *scores, const struct upstream *upstream,
 	out->candidates[at] = upstream;
 }
 
+static bool
+serves(const struct git_view *view, const struct route *route, size_t i)
+{
+	return !view->replicas[i].down && !view->replicas[i].drained &&
+	    route->replicas[i]->weight > 0;
+}
+
+/* Row 7: some replica would serve it with a mark. */
+static bool
+may_wait(const struct git_view *view, const struct route *route)
+{
+	for (size_t i = 0; route->wait_ms > 0 && i < route->n_replicas; i++)
+		if (serves(view, route, i))
+			return true;
+	return false;
+}
+
 /* Rows 7 to 9; without replicas none has a mark. */
 static void
 choose_replica(const struct request *request, const struct client *client,
@@ -116,14 +133,14 @@ choose_replica(const struct request *request, const struct client *client,
 		    (route->scope == SCOPE_HOST && view->replicas[i].lags))
 			continue;
 		fresh = true;
-		if (!view->replicas[i].down && !view->replicas[i].drained &&
-		    upstream->weight > 0)
+		if (serves(view, route, i))
 			rank(out, scores, upstream,
 			    rendezvous(client, request->name, upstream));
 	}
 	if (out->n_candidates == 0) {
 		decide(out, route->primary,
 		    fresh ? REASON_DOWN : REASON_LAGGING);
+		out->may_wait = !fresh && may_wait(view, route);
 		return;
 	}
 	out->upstream = out->candidates[0]->name;

@@ -29,6 +29,7 @@ enum reason {
 	REASON_PERCENT,
 	REASON_INCLUDED,
 	REASON_HELD,
+	REASONS /* how many there are */
 };
 const char *reason_word(enum reason);
 
@@ -56,6 +57,11 @@ struct decision {
 	bool raises_fence;
 	bool places;
 	bool wants_look; /* the daemon should look: unknown or lagging */
+	/*
+	 * Lagging, and worth another decision when there are news of a mark,
+	 * within the route's wait_ms.
+	 */
+	bool may_wait;
 };
 
 /*

@@ -156,7 +156,7 @@ set_up(struct connections *set, struct connection *connection, int fd)
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof(time));
 	connection->fd = fd;
 	connection->served = false;
-	connection->until_ms = 0;
+	connection->until_ms = connection->park_ms = 0;
 	records_begin(&connection->records, set->options.max_body);
 }
 
@@ -261,7 +261,7 @@ keep(struct connections *set, struct connection *connection)
 	drop_front(&connection->in, connection->records.at);
 	records_next(&connection->records);
 	connection->served = true;
-	connection->until_ms = 0;
+	connection->until_ms = connection->park_ms = 0;
 	if (connection->in.len == 0)
 		await_request(set, connection);
 	else if (is_whole(set, connection))
@@ -286,6 +286,40 @@ connections_done(struct connections *set, struct connection *connection,
 		connection->until_ms = clock_boot_ms() + set->options.linger_ms;
 		linger(set, connection);
 	}
+}
+
+bool
+connections_may_park(struct connections *set,
+    const struct connection *connection)
+{
+	/* threads that ask at once may go beyond it, by one each */
+	if (atomic_load(&set->slots.n_parked) >= set->options.max_parked)
+		return false;
+	return connection->park_ms == 0 ||
+	    clock_boot_ms() < connection->park_ms;
+}
+
+void
+connections_park(struct connections *set, struct connection *connection,
+    const _Atomic uint32_t *word, uint32_t seen, unsigned wait_ms)
+{
+	if (connection->park_ms == 0)
+		connection->park_ms = clock_boot_ms() + wait_ms;
+	connection->word = word;
+	connection->seen = seen;
+	slots_park(&set->slots, connection);
+}
+
+bool
+connection_was_parked(const struct connection *connection)
+{
+	return connection->park_ms != 0;
+}
+
+void
+connections_wake(struct connections *set, bool all)
+{
+	slots_wake(&set->slots, all);
 }
 
 /*
@@ -334,7 +368,8 @@ connections_open(const struct connections_options *options,
 	if (set->tcp)
 		setsockopt(options->listener, IPPROTO_TCP, TCP_NODELAY, &one,
 		    sizeof(one));
-	err = slots_open(&set->slots, options->listener, options->max);
+	err = slots_open(&set->slots, options->listener, options->max,
+	    options->max_parked);
 	if (err == ERR_OK)
 		*out = set;
 	else

@@ -9,7 +9,10 @@
 #include "fcgi/answer.h"
 #include "fcgi/choose.h"
 #include "fcgi/request.h"
+#include "fcgi/tally.h"
+#include "fcgi/waits.h"
 #include "fcgi/writes.h"
+#include "sync/news.h"
 #include "sync/view.h"
 #include "sync/wake.h"
 
@@ -26,9 +29,11 @@ union view {
 struct turn {
 	struct decide *decide;
 	struct snapshot *snapshot;
+	struct pulse *pulse;	     /* NULL: none is open yet */
 	const char *method, *target; /* NULL: the web server sent none */
 	struct request request;
 	union view view;
+	struct waits_news news;
 	struct decision decision;
 	char token[TOKEN_SIZE]; /* "" where none is handed out */
 };
@@ -53,6 +58,7 @@ read_view(struct turn *turn)
 	if (table == NULL)
 		return false;
 	if (request->route->kind == ROUTE_GIT)
+		/* where there is a table, there is a pulse by now */
 		err = view_git(table, writer_pulse(turn->decide->writer),
 		    turn->snapshot->conf, request->route, request->name,
 		    &turn->view.git);
@@ -71,8 +77,12 @@ static void
 choose(struct turn *turn, const struct client *client)
 {
 	const struct request *request = &turn->request;
-	bool known = choose_needs_view(request) && read_view(turn);
+	bool needed = choose_needs_view(request), known;
 
+	/* before the table: what is told later may be news */
+	if (needed && request->route->kind == ROUTE_GIT)
+		waits_look(turn->pulse, request, &turn->news);
+	known = needed && read_view(turn);
 	if (request->route == NULL || request->route->kind == ROUTE_GIT)
 		choose_git(request, client, known ? &turn->view.git : NULL,
 		    &turn->decision);
@@ -110,6 +120,9 @@ raise_fence(struct turn *turn)
 	}
 	wake_send(turn->snapshot->conf->run_dir, request->route->name,
 	    request->name);
+	/* who waits for a mark waits in vain */
+	if (turn->pulse != NULL)
+		news_tell(turn->pulse, request->route, request->name);
 }
 
 /* The write goes where its row says, whoever made that. */
@@ -213,6 +226,35 @@ complain(struct turn *turn)
 		    log_escape(shown, sizeof(shown), turn->target));
 }
 
+/* Row 7: true: it is parked, and will be decided anew. */
+static bool
+wait_for_mark(const struct turn *turn, struct gateway_request *gateway)
+{
+	const struct request *request = &turn->request;
+	bool again = gateway_was_parked(gateway);
+
+	if (!turn->decision.may_wait ||
+	    !waits_begin(gateway, turn->pulse, request, &turn->news))
+		return false;
+	if (!again)
+		tally_wait(turn->pulse, request->route, TALLY_WAITED);
+	return true;
+}
+
+static void
+count(const struct turn *turn, const struct gateway_request *gateway)
+{
+	const struct route *route = turn->request.route;
+
+	tally_decision(turn->pulse, route, &turn->decision);
+	if (!gateway_was_parked(gateway))
+		return;
+	if (turn->decision.reason == REASON_REPLICA)
+		tally_wait(turn->pulse, route, TALLY_SERVED);
+	else if (turn->decision.reason == REASON_LAGGING)
+		tally_wait(turn->pulse, route, TALLY_LATE);
+}
+
 static void
 send_answer(struct gateway_request *gateway, const struct turn *turn)
 {
@@ -234,6 +276,7 @@ decide_request(struct gateway_request *gateway, struct decide *decide)
 	struct turn turn = {
 		.decide = decide,
 		.snapshot = snapshot_now(decide->conf),
+		.pulse = writer_pulse(decide->writer),
 		.method = gateway_param(gateway, "REQUEST_METHOD"),
 		.target = gateway_param(gateway, "REQUEST_URI"),
 	};
@@ -246,8 +289,11 @@ decide_request(struct gateway_request *gateway, struct decide *decide)
 	    &turn.request);
 	choose(&turn, &client);
 	complain(&turn);
-	commit(&turn);
 	ask_for_look(&turn);
-	send_answer(gateway, &turn);
+	if (!wait_for_mark(&turn, gateway)) {
+		commit(&turn);
+		count(&turn, gateway);
+		send_answer(gateway, &turn);
+	}
 	snapshot_release(turn.snapshot);
 }

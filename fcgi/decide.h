@@ -18,7 +18,10 @@ struct decide {
 	struct log_gate no_route, no_name, no_table, no_fence, no_place;
 };
 
-/* Answers one request; in many threads at once. */
+/*
+ * Answers one request, or parks it, to be called for it anew; in many threads
+ * at once.
+ */
 void decide_request(struct gateway_request *, struct decide *);
 
 #endif

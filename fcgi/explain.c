@@ -257,6 +257,10 @@ decide_git(const struct admin *admin, struct table *table,
 	if (choose_needs_view(request))
 		look_at_pulse(admin->conf, out);
 	choose_git(request, &client, &out->git, &out->decision);
+	if (out->decision.may_wait)
+		buf_fmt(next_note(out),
+		    "a request waits for a mark first, up to %u ms",
+		    request->route->wait_ms);
 	if (request->op == OP_GIT_RECEIVE_PACK && request->name[0] == '\0')
 		buf_puts(next_note(out), "no legal name, so no fence");
 	return ERR_OK;

@@ -52,7 +52,20 @@ struct gateway_request {
 	int file;	    /* that libfcgi reads it from */
 	int socket;	    /* for the answer */
 	size_t taken;	    /* bytes of the body that were read */
+	/* FastCGI */
+	struct connections *connections;
+	struct connection *connection;
+	/* how it is to be parked; NULL: it is not */
+	const _Atomic uint32_t *word;
+	uint32_t seen;
+	unsigned wait_ms;
 };
+
+/* Those of gateway_serve(), for gateway_wake(). */
+static struct {
+	pthread_mutex_t lock;
+	struct connections *connections; /* NULL: it does not run */
+} serving = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* Not of one call: a thread that did not end may still look at it. */
 static atomic_bool ending;
@@ -191,6 +204,43 @@ gateway_send(struct gateway_request *request, const void *bytes, size_t len,
 }
 
 bool
+gateway_park(struct gateway_request *request, const _Atomic uint32_t *word,
+    uint32_t seen, unsigned wait_ms)
+{
+	if (request->fcgi == NULL || gateway_ending() ||
+	    !connections_may_park(request->connections, request->connection))
+		return false;
+	request->word = word;
+	request->seen = seen;
+	request->wait_ms = wait_ms;
+	return true;
+}
+
+bool
+gateway_was_parked(const struct gateway_request *request)
+{
+	return request->fcgi != NULL &&
+	    connection_was_parked(request->connection);
+}
+
+void
+gateway_wake(bool all)
+{
+	pthread_mutex_lock(&serving.lock);
+	if (serving.connections != NULL)
+		connections_wake(serving.connections, all);
+	pthread_mutex_unlock(&serving.lock);
+}
+
+static void
+serve_from(struct connections *connections)
+{
+	pthread_mutex_lock(&serving.lock);
+	serving.connections = connections;
+	pthread_mutex_unlock(&serving.lock);
+}
+
+bool
 gateway_ending(void)
 {
 	return atomic_load(&ending);
@@ -287,28 +337,44 @@ hand_over(struct worker *worker, FCGX_Request *fcgi,
 
 /* true: all of the answer was sent. */
 static bool
-serve(struct worker *worker, FCGX_Request *fcgi,
-    const struct connection *connection)
+finish(FCGX_Request *fcgi, int socket)
 {
+	bool sent;
+
+	fcgi->ipcFd = socket;
+	sent = FCGX_FClose(fcgi->err) == 0;
+	return FCGX_FClose(fcgi->out) == 0 && sent;
+}
+
+static void
+serve(struct worker *worker, FCGX_Request *fcgi, struct connection *connection)
+{
+	struct connections *set = worker->connections;
 	struct gateway_request request = { .fcgi = fcgi,
 		.file = worker->file,
-		.socket = connection_socket(connection) };
-	bool sent;
+		.socket = connection_socket(connection),
+		.connections = set,
+		.connection = connection };
+	bool sent = false;
 
 	if (!hand_over(worker, fcgi, connection)) {
 		worker->end = -1;
 		if (fcgi->ipcFd == -1)
 			worker->file = memfd_create("request", MFD_CLOEXEC);
-		return false;
+		connections_done(set, connection, false);
+		return;
 	}
 	worker->options->handler(&request, worker->options->arg);
-	fcgi->ipcFd = request.socket;
-	sent = FCGX_FClose(fcgi->err) == 0;
-	sent = FCGX_FClose(fcgi->out) == 0 && sent;
+	if (request.word == NULL)
+		sent = finish(fcgi, request.socket);
 	/* all but the descriptor, which is not libfcgi's */
 	FCGX_Free(fcgi, 0);
 	fcgi->ipcFd = -1;
-	return sent;
+	if (request.word == NULL)
+		connections_done(set, connection, sent);
+	else
+		connections_park(set, connection, request.word, request.seen,
+		    request.wait_ms);
 }
 
 static void *
@@ -321,8 +387,7 @@ worker_main(void *arg)
 	/* without a listening socket, so that libfcgi never accepts */
 	FCGX_InitRequest(&fcgi, -1, 0);
 	while ((connection = connections_next(worker->connections)) != NULL)
-		connections_done(worker->connections, connection,
-		    serve(worker, &fcgi, connection));
+		serve(worker, &fcgi, connection);
 	atomic_store(&worker->ended, true);
 	return NULL;
 }
@@ -442,6 +507,7 @@ open_connections(const struct gateway_options *options,
 		.listener = listener_fd(options->listener),
 		.max = CONNECTIONS_PER_THREAD * options->threads +
 		    MORE_CONNECTIONS,
+		.max_parked = MAX_PARKED,
 		.max_body = options->max_body,
 		.request_ms = or_default(options->request_ms, request_ms),
 		.linger_ms = or_default(options->linger_ms, LINGER_MS),
@@ -450,7 +516,8 @@ open_connections(const struct gateway_options *options,
 		.arg = options->arg,
 	};
 
-	want_descriptors(asked.max + options->threads + OTHER_DESCRIPTORS);
+	want_descriptors(asked.max + asked.max_parked + options->threads +
+	    OTHER_DESCRIPTORS);
 	return connections_open(&asked, out);
 }
 
@@ -469,6 +536,7 @@ gateway_serve(const struct gateway_options *options)
 		return err_set(ERR_SYS, "libfcgi does not start");
 	if ((err = open_connections(options, &connections)) != ERR_OK)
 		return err;
+	serve_from(connections);
 	workers = mem_array(options->threads, sizeof(*workers));
 	n = start_workers(workers, options, connections);
 	if (n < options->threads)
@@ -478,6 +546,8 @@ gateway_serve(const struct gateway_options *options)
 		    n, options->threads);
 	else
 		wait_for_end(options);
+	/* all that are parked get their answers now */
+	serve_from(NULL);
 	if (!end_workers(connections, workers, n))
 		return err_set(ERR_LIMIT, "requests are still under way");
 	free_workers(workers, n);

@@ -5,11 +5,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "conf/mem.h"
 
 /* Threads of one program, each with one request at a time. */
 #define MAX_THREADS 512
+/* Requests that are parked at once, each with a connection of its own. */
+#define MAX_PARKED 512
 
 /* One request; valid while its handler runs. */
 struct gateway_request;
@@ -29,6 +32,20 @@ MUST_USE enum err gateway_body(struct gateway_request *, size_t max,
 /* Sends bytes at once (flush) or when the buffer is full. */
 MUST_USE enum err gateway_send(struct gateway_request *, const void *bytes,
     size_t len, bool flush);
+
+/*
+ * Says that the request is to be parked, whose handler then returns without
+ * an answer: it takes no thread until *word is another than seen, which
+ * gateway_wake() looks at, or for wait_ms from when it was parked first; then
+ * its handler is called anew.  false: it has to be answered, since its time is
+ * over, too many are parked (MAX_PARKED), it is the end, or CGI.
+ */
+bool gateway_park(struct gateway_request *, const _Atomic uint32_t *word,
+    uint32_t seen, unsigned wait_ms);
+/* Was it, before this call of its handler? */
+bool gateway_was_parked(const struct gateway_request *);
+/* In any thread, at any time; all: the time of all that are parked is over. */
+void gateway_wake(bool all);
 
 /* Was gateway_serve() told to end?  For handlers that take their time. */
 bool gateway_ending(void);

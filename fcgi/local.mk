@@ -25,7 +25,9 @@ noinst_LIBRARIES += %D%/libdoors.a
 	%D%/slots.c %D%/slots.h \
 	%D%/snapshot.c %D%/snapshot.h \
 	%D%/status.c %D%/status.h \
+	%D%/tally.c %D%/tally.h \
 	%D%/target.c %D%/target.h \
+	%D%/waits.c %D%/waits.h \
 	%D%/webconf.c %D%/webconf.h \
 	%D%/webconf_apache.c %D%/webconf_apache.h \
 	%D%/webconf_apache_site.c \

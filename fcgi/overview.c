@@ -175,6 +175,8 @@ look_at_pulse(struct overview *overview)
 	if (err == ERR_OK) {
 		overview->beat_ms = pulse_age_ms(pulse);
 		for (size_t i = 0; i < conf->n_routes; i++) {
+			tally_read(pulse, &conf->routes[i],
+			    &overview->routes[i].tally);
 			overview->doubt[i] = conf->routes[i].kind ==
 				ROUTE_GIT &&
 			    pulse_doubt(pulse, &conf->routes[i]);

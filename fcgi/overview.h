@@ -5,6 +5,7 @@
 
 #include "conf/conf.h"
 #include "conf/mem.h"
+#include "fcgi/tally.h"
 #include "sync/peer.h"
 #include "sync/place.h"
 #include "sync/row.h"
@@ -49,6 +50,7 @@ struct route_status {
 	const struct route *route;
 	struct git_status git;
 	struct registry_status registry;
+	struct tally tally; /* of the routers' decisions since the boot */
 };
 
 struct overview {

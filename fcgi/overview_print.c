@@ -126,6 +126,31 @@ print_side(const struct upstream *upstream, const struct side_status *side,
 	    (uintmax_t)import->conflicts);
 }
 
+/* How many requests were decided, and why, in the order of the reasons. */
+static void
+print_tally(const struct route *route, const struct tally *tally,
+    struct buf *out)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < REASONS; i++) {
+		if (tally->reason[i] == 0)
+			continue;
+		buf_fmt(out, any ? ", %s %ju" : "  decided        %s %ju",
+		    reason_word(i), (uintmax_t)tally->reason[i]);
+		any = true;
+	}
+	if (any)
+		buf_puts(out, "\n");
+	if (route->kind == ROUTE_GIT && tally->wait[TALLY_WAITED] > 0)
+		buf_fmt(out,
+		    "  waited         %ju for a mark: replicas served %ju, "
+		    "none came in time for %ju\n",
+		    (uintmax_t)tally->wait[TALLY_WAITED],
+		    (uintmax_t)tally->wait[TALLY_SERVED],
+		    (uintmax_t)tally->wait[TALLY_LATE]);
+}
+
 static void
 print_route(const struct route_status *status, bool doubt, struct buf *out)
 {
@@ -147,6 +172,7 @@ print_route(const struct route_status *status, bool doubt, struct buf *out)
 	} else {
 		buf_fmt(out, "  %-14s all of it\n", route->primary->name);
 	}
+	print_tally(route, &status->tally, out);
 }
 
 static void
@@ -219,6 +245,26 @@ wire_registry(struct wire *wire, const struct route_status *status)
 	wire_end(wire);
 }
 
+static void
+wire_tally(struct wire *wire, const struct route *route,
+    const struct tally *tally)
+{
+	static const char *const waits[TALLY_WAITS] = {
+		[TALLY_WAITED] = "waited",
+		[TALLY_SERVED] = "waited_served",
+		[TALLY_LATE] = "waited_late",
+	};
+
+	wire_begin_object(wire, "decided");
+	for (unsigned i = 0; i < REASONS; i++)
+		if (tally->reason[i] > 0)
+			wire_number(wire, reason_word(i),
+			    (int64_t)tally->reason[i]);
+	wire_end(wire);
+	for (unsigned i = 0; route->kind == ROUTE_GIT && i < TALLY_WAITS; i++)
+		wire_number(wire, waits[i], (int64_t)tally->wait[i]);
+}
+
 void
 overview_json(const struct overview *overview, struct buf *out)
 {
@@ -248,6 +294,7 @@ overview_json(const struct overview *overview, struct buf *out)
 			    overview->doubt[i]);
 		else if (overview->broken == NULL && route->to != NULL)
 			wire_registry(wire, &overview->routes[i]);
+		wire_tally(wire, route, &overview->routes[i].tally);
 		wire_end(wire);
 	}
 	wire_end(wire);

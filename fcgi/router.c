@@ -13,6 +13,7 @@
 #include "fcgi/listener.h"
 #include "fcgi/page.h"
 #include "fcgi/snapshot.h"
+#include "fcgi/waits.h"
 #include "fcgi/writer.h"
 #include "sync/fence.h"
 #include "sync/peer.h"
@@ -29,6 +30,7 @@ struct router {
 	const char *conf_file;
 	struct listener *listener;
 	struct writer *writer;
+	struct waits *waits;
 	struct decide decide;
 	struct log_gate failed, refused;
 };
@@ -213,6 +215,8 @@ reload_committed(void *data)
 	wake_send(run_dir, NULL, NULL);
 	snapshots_replace(&reload->router->conf, reload->conf);
 	reload->conf = NULL;
+	/* what waits was promised so by the old one */
+	gateway_wake(true);
 }
 
 static void
@@ -309,7 +313,8 @@ start(struct router *router)
 		.conf = &router->conf };
 	enum err err;
 
-	if ((err = writer_start(&writer, &router->writer)) != ERR_OK)
+	if ((err = writer_start(&writer, &router->writer)) != ERR_OK ||
+	    (err = waits_start(router->writer, &router->waits)) != ERR_OK)
 		program_fail(err);
 	if (!writer_wait_open(router->writer, OPEN_WAIT_MS))
 		log_msg(LOG_ERR,
@@ -324,6 +329,7 @@ start(struct router *router)
 static void
 end(struct router *router)
 {
+	waits_stop(router->waits);
 	if (writer_stop(router->writer) != ERR_OK) {
 		log_msg(LOG_ERR, "%s", err_text());
 		_exit(EX_OK);

@@ -18,7 +18,7 @@
 #define END_PAUSE_US 5000
 
 /* In the data of an event; others are serial << 32 | FIRST_SLOT + index. */
-enum { KEY_LISTENER, KEY_WAKE, KEY_TIMER, FIRST_SLOT };
+enum { KEY_LISTENER, KEY_WAKE, KEY_TIMER, KEY_MORE, FIRST_SLOT };
 
 static bool
 poll_fd(const struct slots *slots, int operation, int fd, uint32_t events,
@@ -58,6 +58,14 @@ set_timer(struct slots *slots, int64_t at_ms)
 	timerfd_settime(slots->timer, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
+/* The lock is held.  It fires then, or sooner. */
+static void
+set_timer_by(struct slots *slots, int64_t at_ms)
+{
+	if (slots->timer_ms == 0 || at_ms < slots->timer_ms)
+		set_timer(slots, at_ms);
+}
+
 /* The lock is held, and no other thread has it. */
 static void
 close_slot(struct slots *slots, struct connection *connection)
@@ -67,6 +75,8 @@ close_slot(struct slots *slots, struct connection *connection)
 		(void)poll_fd(slots, EPOLL_CTL_DEL, connection->fd, 0, 0);
 	if (connection->fd != -1)
 		close(connection->fd);
+	if (connection->phase == PARKED)
+		atomic_fetch_sub(&slots->n_parked, 1);
 	if (connection->in.room > KEPT_ROOM)
 		buf_free(&connection->in);
 	buf_reset(&connection->in);
@@ -74,6 +84,7 @@ close_slot(struct slots *slots, struct connection *connection)
 	connection->phase = CLOSED;
 	connection->polled = false;
 	connection->serial++;
+	slots->n_used--;
 	connection->next = slots->closed;
 	slots->closed = connection;
 	listen_if_full(slots);
@@ -87,15 +98,15 @@ slots_drop(struct slots *slots, struct connection *connection)
 	pthread_mutex_unlock(&slots->lock);
 }
 
-/* The lock is held. */
+/* The lock is held.  Without events: until its peer is gone. */
 static bool
-poll_slot(struct slots *slots, struct connection *connection)
+poll_slot(struct slots *slots, struct connection *connection, uint32_t events)
 {
 	uint64_t index = (uint64_t)(connection - slots->all);
 	int operation = connection->polled ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
 
 	connection->polled = true;
-	return poll_fd(slots, operation, connection->fd, EPOLLIN | EPOLLONESHOT,
+	return poll_fd(slots, operation, connection->fd, events | EPOLLONESHOT,
 	    (uint64_t)connection->serial << 32 | (FIRST_SLOT + index));
 }
 
@@ -110,12 +121,11 @@ slots_wait(struct slots *slots, struct connection *connection, enum phase phase)
 	connection->phase = phase;
 	connection->waits_since = ++slots->n_waits;
 	if ((slots->end_ms != 0 && phase != PARTIAL) ||
-	    !poll_slot(slots, connection)) {
+	    !poll_slot(slots, connection, EPOLLIN)) {
 		close_slot(slots, connection);
 	} else {
-		if (until_ms != 0 &&
-		    (slots->timer_ms == 0 || until_ms < slots->timer_ms))
-			set_timer(slots, until_ms);
+		if (until_ms != 0)
+			set_timer_by(slots, until_ms);
 		/* an idle one gives way to one that waits for a slot */
 		if (phase == IDLE)
 			listen_if_full(slots);
@@ -123,12 +133,73 @@ slots_wait(struct slots *slots, struct connection *connection, enum phase phase)
 	pthread_mutex_unlock(&slots->lock);
 }
 
+/* The lock is held. */
+static void
+make_ready(struct slots *slots, struct connection *connection)
+{
+	connection->phase = BUSY;
+	connection->next = slots->ready;
+	slots->ready = connection;
+}
+
 void
 slots_ready(struct slots *slots, struct connection *connection)
 {
 	pthread_mutex_lock(&slots->lock);
-	connection->next = slots->ready;
-	slots->ready = connection;
+	make_ready(slots, connection);
+	pthread_mutex_unlock(&slots->lock);
+}
+
+/* The lock is held. */
+static bool
+has_news(const struct connection *connection)
+{
+	return atomic_load(connection->word) != connection->seen;
+}
+
+void
+slots_park(struct slots *slots, struct connection *connection)
+{
+	pthread_mutex_lock(&slots->lock);
+	if (slots->end_ms != 0 || has_news(connection)) {
+		/* its thread takes it at once: see slots_next() */
+		make_ready(slots, connection);
+	} else if (!poll_slot(slots, connection, 0)) {
+		close_slot(slots, connection);
+	} else {
+		connection->phase = PARKED;
+		connection->until_ms = connection->park_ms;
+		atomic_fetch_add(&slots->n_parked, 1);
+		set_timer_by(slots, connection->park_ms);
+		listen_if_full(slots);
+	}
+	pthread_mutex_unlock(&slots->lock);
+}
+
+/* The lock is held.  last: it is not parked again. */
+static void
+unpark(struct slots *slots, struct connection *connection, bool last)
+{
+	uint64_t one = 1;
+
+	if (last)
+		connection->park_ms = clock_boot_ms();
+	atomic_fetch_sub(&slots->n_parked, 1);
+	make_ready(slots, connection);
+	/* it is a semaphore: for each, a thread looks */
+	(void)!write(slots->more, &one, sizeof(one));
+}
+
+void
+slots_wake(struct slots *slots, bool all)
+{
+	pthread_mutex_lock(&slots->lock);
+	for (unsigned i = 0; i < slots->max; i++) {
+		struct connection *one = &slots->all[i];
+
+		if (one->phase == PARKED && (all || has_news(one)))
+			unpark(slots, one, all);
+	}
 	pthread_mutex_unlock(&slots->lock);
 }
 
@@ -169,16 +240,26 @@ close_longest_idle(struct slots *slots)
 		close_slot(slots, one);
 }
 
+/* The lock is held. */
+static bool
+has_room(const struct slots *slots)
+{
+	return slots->closed != NULL &&
+	    slots->n_used < slots->room + atomic_load(&slots->n_parked);
+}
+
 struct connection *
 slots_take(struct slots *slots)
 {
-	struct connection *connection;
+	struct connection *connection = NULL;
 
 	pthread_mutex_lock(&slots->lock);
-	if (slots->closed == NULL)
+	if (!has_room(slots))
 		close_longest_idle(slots);
-	if ((connection = slots->closed) != NULL) {
+	if (has_room(slots)) {
+		connection = slots->closed;
 		slots->closed = connection->next;
+		slots->n_used++;
 		connection->phase = BUSY;
 	} else {
 		slots->full = true;
@@ -187,7 +268,7 @@ slots_take(struct slots *slots)
 	return connection;
 }
 
-/* Closes what has waited too long. */
+/* Closes what has waited too long; what was parked so long is ready. */
 static void
 sweep(struct slots *slots)
 {
@@ -199,7 +280,9 @@ sweep(struct slots *slots)
 
 		if (one->phase < PARTIAL || one->until_ms == 0)
 			continue;
-		if (one->until_ms <= now_ms)
+		if (one->until_ms <= now_ms && one->phase == PARKED)
+			unpark(slots, one, true);
+		else if (one->until_ms <= now_ms)
 			close_slot(slots, one);
 		else if (next_ms == 0 || one->until_ms < next_ms)
 			next_ms = one->until_ms;
@@ -218,7 +301,10 @@ take_waiting(struct slots *slots, uint64_t key, struct connection **out,
 
 	pthread_mutex_lock(&slots->lock);
 	waits = one->serial == key >> 32 && one->phase >= PARTIAL;
-	if (waits) {
+	if (waits && one->phase == PARKED) {
+		close_slot(slots, one);
+		waits = false;
+	} else if (waits) {
 		*phase = one->phase;
 		*out = one;
 		one->phase = BUSY;
@@ -260,6 +346,7 @@ slots_next(struct slots *slots, struct connection **out, enum phase *phase)
 {
 	enum slots_event ready = take_ready(slots, out);
 	struct epoll_event event;
+	uint64_t taken;
 
 	if (ready != SLOTS_NONE)
 		return ready;
@@ -274,14 +361,25 @@ slots_next(struct slots *slots, struct connection **out, enum phase *phase)
 	case KEY_TIMER:
 		sweep(slots);
 		return SLOTS_NONE;
+	case KEY_MORE:
+		/* another thread may have been faster */
+		(void)!read(slots->more, &taken, sizeof(taken));
+		return SLOTS_NONE;
 	}
 	return take_waiting(slots, event.data.u64, out, phase);
 }
 
-/* The lock is held.  A request that is on its way is waited for. */
+/*
+ * The lock is held.  A request that is on its way is waited for, and one that
+ * is parked answered.
+ */
 static void
 end_waiting(struct slots *slots, struct connection *one, int64_t until_ms)
 {
+	if (one->phase == PARKED) {
+		unpark(slots, one, true);
+		return;
+	}
 	if (one->phase == LINGERS || (one->in.len == 0 && !has_bytes(one))) {
 		close_slot(slots, one);
 		return;
@@ -313,15 +411,17 @@ slots_end(struct slots *slots, unsigned last_ms)
 }
 
 enum err
-slots_open(struct slots *slots, int listener, unsigned max)
+slots_open(struct slots *slots, int listener, unsigned room,
+    unsigned max_parked)
 {
 	int flags = fcntl(listener, F_GETFL);
 
 	slots->listener = listener;
-	slots->max = max;
-	slots->all = mem_array(max, sizeof(*slots->all));
+	slots->room = room;
+	slots->max = room + max_parked;
+	slots->all = mem_array(slots->max, sizeof(*slots->all));
 	pthread_mutex_init(&slots->lock, NULL);
-	for (unsigned i = max; i-- > 0;) {
+	for (unsigned i = slots->max; i-- > 0;) {
 		slots->all[i].fd = -1;
 		slots->all[i].next = slots->closed;
 		slots->closed = &slots->all[i];
@@ -330,11 +430,13 @@ slots_open(struct slots *slots, int listener, unsigned max)
 	slots->timer = timerfd_create(CLOCK_BOOTTIME,
 	    TFD_CLOEXEC | TFD_NONBLOCK);
 	slots->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	slots->more = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
 	/* another process that listens there may be faster */
 	if (flags == -1 || fcntl(listener, F_SETFL, flags | O_NONBLOCK) == -1 ||
 	    !poll_fd(slots, EPOLL_CTL_ADD, slots->timer, EPOLLIN | EPOLLET,
 		KEY_TIMER) ||
 	    !poll_fd(slots, EPOLL_CTL_ADD, slots->wake, EPOLLIN, KEY_WAKE) ||
+	    !poll_fd(slots, EPOLL_CTL_ADD, slots->more, EPOLLIN, KEY_MORE) ||
 	    !poll_fd(slots, EPOLL_CTL_ADD, listener, EPOLLIN | EPOLLONESHOT,
 		KEY_LISTENER))
 		return err_sys("waiting for connections");
@@ -358,6 +460,7 @@ slots_close(struct slots *slots)
 	close_fd(slots->epoll);
 	close_fd(slots->timer);
 	close_fd(slots->wake);
+	close_fd(slots->more);
 	pthread_mutex_destroy(&slots->lock);
 	free(slots->all);
 }

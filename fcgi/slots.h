@@ -4,6 +4,7 @@
 #define FCGI_SLOTS_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -17,14 +18,19 @@ enum phase {
 	PARTIAL, /* from here on it waits: for its request, */
 	IDLE,	 /* for the next one, */
 	LINGERS, /* or for the peer's close */
+	PARKED,	 /* has its request, and waits for news */
 };
 
 struct connection {
 	int fd;
 	enum phase phase;
-	uint32_t serial;      /* of this use of the slot: tells old events */
-	bool polled;	      /* epoll knows fd */
-	bool served;	      /* a request before */
+	uint32_t serial; /* of this use of the slot: tells old events */
+	bool polled;	 /* epoll knows fd */
+	bool served;	 /* a request before */
+	int64_t park_ms; /* boot clock, until when it may be; 0: never was */
+	/* its news are that this is another than it was */
+	const _Atomic uint32_t *word;
+	uint32_t seen;
 	int64_t until_ms;     /* boot clock, while it waits; 0: for ever */
 	uint64_t waits_since; /* in the order of waiting */
 	struct records records;
@@ -33,9 +39,11 @@ struct connection {
 };
 
 struct slots {
-	int listener; /* borrowed */
-	unsigned max;
-	int epoll, timer, wake;
+	int listener;  /* borrowed */
+	unsigned max;  /* all there are */
+	unsigned room; /* for those that are not parked */
+	unsigned n_used;
+	int epoll, timer, wake, more;
 	pthread_mutex_t lock;
 	struct connection *all;
 	struct connection *closed, *ready;
@@ -43,10 +51,12 @@ struct slots {
 	int64_t timer_ms; /* boot clock, when it fires; 0: never */
 	int64_t end_ms;	  /* boot clock, for the last to be whole; 0: no end */
 	bool full;	  /* the listener waits for a free slot */
+	atomic_uint n_parked;
 };
 
 /* ERR_SYS; slots_close() in any case. */
-MUST_USE enum err slots_open(struct slots *, int listener, unsigned max);
+MUST_USE enum err slots_open(struct slots *, int listener, unsigned room,
+    unsigned max_parked);
 void slots_close(struct slots *);
 
 /* A free one for accept(2); the longest idle gives way; NULL: later. */
@@ -57,6 +67,13 @@ void slots_listen(struct slots *);
 void slots_drop(struct slots *, struct connection *);
 /* It waits, until until_ms, and is nobody's: do not touch it after this. */
 void slots_wait(struct slots *, struct connection *, enum phase);
+/*
+ * Until its news come, or its park_ms: then it is ready.  One whose peer goes
+ * is closed.
+ */
+void slots_park(struct slots *, struct connection *);
+/* Makes those ready whose news have come; all: the others, too, for ever. */
+void slots_wake(struct slots *, bool all);
 /* It has a whole request already. */
 void slots_ready(struct slots *, struct connection *);
 

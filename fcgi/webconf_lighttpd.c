@@ -77,7 +77,7 @@ static const char authorizer[] =
     "  # any upstream without a decision.\n"
     "  fastcgi.server = (\"/\" => ((\"socket\" => \"%s\",\n%s"
     "    \"mode\" => \"authorizer\", \"check-local\" => \"disable\",\n"
-    "    \"connect-timeout\" => 2, \"read-timeout\" => 10)))\n";
+    "    \"connect-timeout\" => 2, \"read-timeout\" => 12)))\n";
 
 /* Does lighttpd start the router? */
 static bool

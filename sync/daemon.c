@@ -241,7 +241,7 @@ adopt(struct table_txn *txn, void *arg)
 static enum err
 set_up(struct daemon *daemon)
 {
-	daemon->lanes = lanes_new(daemon->conf, daemon->table);
+	daemon->lanes = lanes_new(daemon->conf, daemon->table, daemon->pulse);
 	return table_write(daemon->table, adopt, daemon);
 }
 

@@ -10,6 +10,7 @@
 #include "conf/log.h"
 #include "conf/mem.h"
 #include "sync/http.h"
+#include "sync/news.h"
 #include "sync/peer.h"
 #include "sync/row.h"
 #include "sync/work.h"
@@ -40,6 +41,7 @@ struct sweep {
 struct lanes {
 	const struct conf *conf;
 	struct table *table;
+	struct pulse *pulse;
 	struct queue *queue;
 	struct lane *lanes;
 	size_t n;
@@ -50,12 +52,13 @@ struct lanes {
 };
 
 struct lanes *
-lanes_new(const struct conf *conf, struct table *table)
+lanes_new(const struct conf *conf, struct table *table, struct pulse *pulse)
 {
 	struct lanes *all = mem_zalloc(sizeof(*all));
 
 	all->conf = conf;
 	all->table = table;
+	all->pulse = pulse;
 	all->sweeps = mem_array(conf->n_routes, sizeof(*all->sweeps));
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct route *route = &conf->routes[i];
@@ -417,6 +420,8 @@ work(void *arg)
 		}
 		outcome = work_run(all->table, http, all->conf, lane->route,
 		    lane->replica, name, &raised);
+		if (outcome == WORK_MARKED && all->pulse != NULL)
+			news_tell(all->pulse, lane->route, name);
 		say(lane, outcome, name, clock_boot_ms() - begun_ms);
 		if (outcome == WORK_FAILED)
 			note_why(lane, name);

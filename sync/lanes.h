@@ -6,14 +6,15 @@
 #include <stdbool.h>
 
 #include "conf/conf.h"
+#include "sync/pulse.h"
 #include "sync/queue.h"
 #include "sync/table.h"
 
 /* One lane per git route and replica; see queue.h. */
 struct lanes;
 
-/* conf and table are borrowed until lanes_free(). */
-struct lanes *lanes_new(const struct conf *, struct table *);
+/* All are borrowed until lanes_free().  pulse NULL: nobody is told of marks. */
+struct lanes *lanes_new(const struct conf *, struct table *, struct pulse *);
 /* Lanes whose workers do not run; takes NULL. */
 void lanes_free(struct lanes *);
 

@@ -5,6 +5,7 @@ noinst_LIBRARIES += %D%/libtruth.a
 	%D%/alive.c %D%/alive.h \
 	%D%/catalogue.c %D%/catalogue.h \
 	%D%/converge.c %D%/converge.h \
+	%D%/counts.c %D%/counts.h \
 	%D%/daemon.c %D%/daemon.h \
 	%D%/damp.c %D%/damp.h \
 	%D%/doubts.c %D%/doubts.h \
@@ -19,12 +20,14 @@ noinst_LIBRARIES += %D%/libtruth.a
 	%D%/inbox.c %D%/inbox.h \
 	%D%/lanes.c %D%/lanes.h \
 	%D%/look.c %D%/look.h \
+	%D%/news.c %D%/news.h \
 	%D%/pack.c %D%/pack.h \
 	%D%/peer.c %D%/peer.h \
 	%D%/place.c %D%/place.h \
 	%D%/probe.c %D%/probe.h \
 	%D%/proof.c %D%/proof.h \
 	%D%/pulse.c %D%/pulse.h \
+	%D%/pulse_file.c %D%/pulse_map.h \
 	%D%/queue.c %D%/queue.h \
 	%D%/refs.c %D%/refs.h \
 	%D%/repo.c %D%/repo.h \

@@ -3,6 +3,7 @@ check_LIBRARIES += %D%/libtap.a
 %C%_libtap_a_SOURCES = %D%/unit/cgi.c %D%/unit/cgi.h \
 	%D%/unit/gained.c %D%/unit/gained.h \
 	%D%/unit/githost.c %D%/unit/githost.h \
+	%D%/unit/scene.c %D%/unit/scene.h \
 	%D%/unit/server.c %D%/unit/server.h \
 	%D%/unit/store.c %D%/unit/store.h \
 	%D%/unit/tap.c %D%/unit/tap.h \
@@ -24,6 +25,7 @@ UNIT_TESTS = \
 	%D%/unit/connections_test \
 	%D%/unit/converge_test \
 	%D%/unit/crypto_test \
+	%D%/unit/counts_test \
 	%D%/unit/daemon_test \
 	%D%/unit/damp_test \
 	%D%/unit/decide_test \
@@ -50,6 +52,7 @@ UNIT_TESTS = \
 	%D%/unit/looks_test \
 	%D%/unit/mem_test \
 	%D%/unit/name_test \
+	%D%/unit/news_test \
 	%D%/unit/pack_test \
 	%D%/unit/page_test \
 	%D%/unit/peer_test \
@@ -80,6 +83,7 @@ UNIT_TESTS = \
 	%D%/unit/token_test \
 	%D%/unit/view_test \
 	%D%/unit/wake_test \
+	%D%/unit/waits_test \
 	%D%/unit/webconf_apache_test \
 	%D%/unit/webconf_nginx_test \
 	%D%/unit/webconf_test \

@@ -6,7 +6,7 @@ STAGE_FRONT=${STAGE_FRONT:-lighttpd-bin}
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 story_begin
-STAGE_GIT_KEYS='fence_s = 5; watch_s = 1; push_max_s = 10;'
+STAGE_GIT_KEYS='fence_s = 5; watch_s = 1; push_max_s = 10; wait_ms = 0;'
 STAGE_SYNC_KEYS='interval_s = 10; valid_s = 60;'
 stage_ports
 url=$FRONT/scm/team/app.git
@@ -132,7 +132,7 @@ unlock() {
 	return 0
 }
 in_doubt() { [ "$(stage_why GET "$advert")" = doubt ]; }
-STAGE_GIT_KEYS='fence_s = 30; watch_s = 1; push_max_s = 60;'
+STAGE_GIT_KEYS='fence_s = 30; watch_s = 1; push_max_s = 60; wait_ms = 0;'
 stage_conf
 stage_stop syncd
 # shellcheck disable=SC2046 # pids

@@ -136,9 +136,20 @@ test_git_requests(void)
 }
 
 /*
- * Rows 3 to 9.  Each replica is a word of letters: "c" current, "d" down, "x"
- * drained, "0" weight 0, "l" lags in something.
+ * A word of letters: "c" current, "d" down, "x" drained, "0" weight 0, "l"
+ * lags in something.
  */
+static void
+set_replica(struct git_view *view, size_t i, const char *letters)
+{
+	view->replicas[i].current = strchr(letters, 'c');
+	view->replicas[i].down = strchr(letters, 'd');
+	view->replicas[i].drained = strchr(letters, 'x');
+	view->replicas[i].lags = strchr(letters, 'l');
+	replicas[i].weight = strchr(letters, '0') ? 0 : 1;
+}
+
+/* Rows 3 to 9.  Each replica is such a word. */
 static void
 test_git_views(void)
 {
@@ -208,15 +219,8 @@ test_git_views(void)
 		struct decision out;
 
 		git.scope = rows[i].scope;
-		for (size_t k = 0; k < N_REPLICAS; k++) {
-			const char *letters = rows[i].replica[k];
-
-			view.replicas[k].current = strchr(letters, 'c');
-			view.replicas[k].down = strchr(letters, 'd');
-			view.replicas[k].drained = strchr(letters, 'x');
-			view.replicas[k].lags = strchr(letters, 'l');
-			replicas[k].weight = strchr(letters, '0') ? 0 : 1;
-		}
+		for (size_t k = 0; k < N_REPLICAS; k++)
+			set_replica(&view, k, rows[i].replica[k]);
 		choose_git(&request, &someone, &view, &out);
 		tap_str(reason_word(out.reason), rows[i].reason, "%s: reason",
 		    rows[i].claim);
@@ -238,6 +242,62 @@ test_git_views(void)
 		    rows[i].claim);
 	}
 	git.scope = SCOPE_REPOSITORY;
+	for (size_t k = 0; k < N_REPLICAS; k++)
+		replicas[k].weight = 1;
+}
+
+/* Of the replicas, as above: is a mark of one worth waiting for? */
+static void
+test_waits(void)
+{
+	static const struct {
+		const char *claim;
+		unsigned wait_ms;
+		bool doubt, unknown;
+		unsigned fences;
+		enum scope scope;
+		const char *replica[N_REPLICAS];
+		bool may_wait;
+	} rows[] = {
+		{ "none current", 1, false, false, 0, SCOPE_REPOSITORY,
+		    { "", "", "" }, true },
+		{ "none current, two cannot serve", 1, false, false, 0,
+		    SCOPE_REPOSITORY, { "d", "", "x" }, true },
+		{ "by host, one lags elsewhere", 1, false, false, 0, SCOPE_HOST,
+		    { "cl", "d", "d" }, true },
+		{ "wait_ms is 0", 0, false, false, 0, SCOPE_REPOSITORY,
+		    { "", "", "" }, false },
+		{ "none can serve", 1, false, false, 0, SCOPE_REPOSITORY,
+		    { "d", "0", "x" }, false },
+		{ "one current", 1, false, false, 0, SCOPE_REPOSITORY,
+		    { "", "c", "" }, false },
+		{ "one current, and down", 1, false, false, 0, SCOPE_REPOSITORY,
+		    { "", "cd", "" }, false },
+		{ "doubt", 1, true, false, 0, SCOPE_REPOSITORY, { "", "", "" },
+		    false },
+		{ "unknown", 1, false, true, 0, SCOPE_REPOSITORY,
+		    { "", "", "" }, false },
+		{ "fenced", 1, false, false, 1, SCOPE_REPOSITORY,
+		    { "", "", "" }, false },
+	};
+	struct request request = request_of(&git, OP_GIT_REFS, "p/r");
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct git_view view = { .doubt = rows[i].doubt,
+			.known = !rows[i].unknown,
+			.fences = rows[i].fences };
+		struct decision out;
+
+		git.scope = rows[i].scope;
+		git.wait_ms = rows[i].wait_ms;
+		for (size_t k = 0; k < N_REPLICAS; k++)
+			set_replica(&view, k, rows[i].replica[k]);
+		choose_git(&request, &someone, &view, &out);
+		tap_int(out.may_wait, rows[i].may_wait, "%s: waits",
+		    rows[i].claim);
+	}
+	git.scope = SCOPE_REPOSITORY;
+	git.wait_ms = 0;
 	for (size_t k = 0; k < N_REPLICAS; k++)
 		replicas[k].weight = 1;
 }
@@ -610,6 +670,7 @@ main(void)
 	add_rules();
 	test_git_requests();
 	test_git_views();
+	test_waits();
 	test_no_replicas();
 	test_no_route();
 	test_spread();

@@ -249,7 +249,10 @@ static const struct {
 	{ ROUTE(GIT "fence_s = 0;"), "3", "1 to 86400" },
 	{ ROUTE(GIT "push_max_s = 60;"), "3", "write 900 or more" },
 	{ ROUTE(GIT "watch_s = 3601;"), "3", "1 to 3600" },
-	{ ROUTE(GIT "wait_ms = 10;"), "3", "unknown key wait_ms" },
+	{ ROUTE(GIT "wait_ms = 10001;"), "3", "0 to 10000" },
+	{ ROUTE(GIT "wait_ms = -1;"), "3", "0 to 10000" },
+	{ ROUTE(REG "wait_ms = 10;"), "3", "wait_ms" },
+	{ ROUTE(GIT "wait_s = 10;"), "3", "unknown key wait_s" },
 	{ ROUTE(REG "import_s = 0;"), "3", "1 to 604800" },
 	{ ROUTE(REG "provisional_s = 0;"), "3", "provisional_s = 0" },
 	{ ROUTE(GIT "},\n{" GIT), "4", "the route \"g\" is in " },
@@ -397,6 +400,7 @@ test_defaults(void)
 	tap_int(git->fence_ms, 900000, "fence_s");
 	tap_int(git->push_max_ms, 21600000, "push_max_s");
 	tap_int(git->watch_ms, 5000, "watch_s");
+	tap_int(git->wait_ms, 1000, "wait_ms");
 	tap_ok(git->command == NULL, "command");
 	tap_int(registry->kind, ROUTE_REGISTRY, "kind of r");
 	tap_ok(registry->to == NULL && registry->rules == NULL, "no migrate");
@@ -412,7 +416,7 @@ test_defaults(void)
 	"converge = \"command\"; "                                             \
 	"command = (\"ssh\", \"{upstream}\", \"git-fetch {name}\"); "          \
 	"scope = \"host\"; fold_case = true; fence_s = 1; push_max_s = 2; "    \
-	"watch_s = 3; undecided_writes = \"primary\"; "
+	"watch_s = 3; undecided_writes = \"primary\"; wait_ms = 0; "
 #define EVERY_REG                                                              \
 	REG "import_s = 4; provisional_s = 5; migrate = { "                    \
 	    "to = \"new\"; include = (\"^a\", { name = \"b\"; "                \
@@ -470,6 +474,7 @@ test_every_key(void)
 	tap_int(git->fence_ms, 1000, "fence_s");
 	tap_int(git->push_max_ms, 2000, "push_max_s");
 	tap_int(git->watch_ms, 3000, "watch_s");
+	tap_int(git->wait_ms, 0, "wait_ms");
 	tap_ok(conf_is_replica(git, conf_upstream(conf, "s1"), &index) &&
 		index == 1,
 	    "s1 is the second replica");

@@ -18,6 +18,7 @@
 #include "tests/unit/tap.h"
 
 #define MAX 4
+#define MAX_PARKED 2
 #define MAX_BODY 4
 /* Nothing here takes so long, unless it hangs. */
 #define PATIENCE_MS 10000
@@ -37,7 +38,10 @@ struct stand {
 	struct listener *listener;
 	struct connections *connections;
 	pthread_t thread;
-	atomic_uint taken;    /* requests */
+	atomic_uint taken; /* requests */
+	/* a request is parked for so long; 0: none is */
+	atomic_uint park_ms;
+	_Atomic uint32_t word;
 	pthread_mutex_t gate; /* held: no request is answered */
 	const char *why;      /* the last that was refused */
 };
@@ -55,9 +59,17 @@ work(void *arg)
 	struct connection *one;
 
 	while ((one = connections_next(stand->connections)) != NULL) {
+		uint32_t seen = atomic_load(&stand->word);
 		size_t len;
 		char answer;
 
+		if (stand->park_ms > 0 &&
+		    connections_may_park(stand->connections, one)) {
+			atomic_fetch_add(&stand->taken, 1);
+			connections_park(stand->connections, one, &stand->word,
+			    seen, stand->park_ms);
+			continue;
+		}
 		connection_request(one, &len);
 		answer = (char)len;
 		atomic_fetch_add(&stand->taken, 1);
@@ -71,9 +83,10 @@ work(void *arg)
 }
 
 static void
-start(struct stand *stand, size_t max_body)
+start_parking(struct stand *stand, size_t max_body, unsigned park_ms)
 {
 	struct connections_options options = { .max = MAX,
+		.max_parked = MAX_PARKED,
 		.max_body = max_body,
 		.request_ms = LONG_MS,
 		.linger_ms = LONG_MS,
@@ -83,6 +96,8 @@ start(struct stand *stand, size_t max_body)
 
 	stand->path = mem_fmt("%s/socket", tap_dir());
 	stand->why = NULL;
+	stand->park_ms = park_ms;
+	atomic_init(&stand->word, 0);
 	atomic_init(&stand->taken, 0);
 	pthread_mutex_init(&stand->gate, NULL);
 	if (listener_open(stand->path, 0600, &stand->listener) != ERR_OK)
@@ -91,6 +106,12 @@ start(struct stand *stand, size_t max_body)
 	if (connections_open(&options, &stand->connections) != ERR_OK ||
 	    pthread_create(&stand->thread, NULL, work, stand) != 0)
 		abort();
+}
+
+static void
+start(struct stand *stand, size_t max_body)
+{
+	start_parking(stand, max_body, 0);
 }
 
 static void
@@ -237,11 +258,11 @@ test_full_of_idle(void)
 	stop(&stand);
 }
 
-/* The thread has a request, and stands at the gate. */
+/* The thread has so many requests: it stands at the gate, or they are parked. */
 static void
-await_taken(struct stand *stand)
+await_taken(struct stand *stand, unsigned n)
 {
-	for (int ms = 0; atomic_load(&stand->taken) == 0; ms++) {
+	for (int ms = 0; atomic_load(&stand->taken) < n; ms++) {
 		if (ms == PATIENCE_MS)
 			abort();
 		usleep(1000);
@@ -258,7 +279,7 @@ test_end_meanwhile(void)
 	start(&stand, 0);
 	pthread_mutex_lock(&stand.gate);
 	fd = DIAL(&stand, KEEPS BEGIN("\1"));
-	await_taken(&stand);
+	await_taken(&stand, 1);
 	connections_end(stand.connections, 50);
 	pthread_mutex_unlock(&stand.gate);
 	tap_int(hear(fd), 48, "the end, while one is answered: it is");
@@ -279,7 +300,7 @@ test_end_of_queued(bool blocks)
 		fcntl(listener_fd(stand.listener), F_SETFL, 0);
 	pthread_mutex_lock(&stand.gate);
 	fd = DIAL(&stand, CLOSES);
-	await_taken(&stand);
+	await_taken(&stand, 1);
 	queued = DIAL(&stand, CLOSES);
 	connections_end(stand.connections, PATIENCE_MS);
 	pthread_mutex_unlock(&stand.gate);
@@ -307,6 +328,107 @@ test_authorizer(void)
 	stop(&stand);
 }
 
+/* The two that may be parked, and the word they wait for. */
+static void
+park_two(struct stand *stand, unsigned ms, int fds[MAX_PARKED])
+{
+	start_parking(stand, 0, ms);
+	for (unsigned i = 0; i < MAX_PARKED; i++) {
+		fds[i] = DIAL(stand, KEEPS);
+		await_taken(stand, i + 1);
+	}
+}
+
+static void
+test_parked(void)
+{
+	struct stand stand;
+	int fds[MAX_PARKED], others[MAX];
+
+	park_two(&stand, LONG_MS, fds);
+	for (int i = 0; i < MAX; i++) {
+		others[i] = DIAL(&stand, KEEPS);
+		tap_int(hear(others[i]), 48,
+		    "two are parked: another is answered, %d", i);
+	}
+	connections_wake(stand.connections, false);
+	tap_ok(poll(&(struct pollfd){ fds[0], POLLIN, 0 }, 1, 20) == 0,
+	    "without news they stay");
+	/* its thread parks them again at once, and they wait for the next */
+	atomic_fetch_add(&stand.word, 1);
+	connections_wake(stand.connections, false);
+	await_taken(&stand, MAX_PARKED + MAX + MAX_PARKED);
+	stand.park_ms = 0;
+	atomic_fetch_add(&stand.word, 1);
+	connections_wake(stand.connections, false);
+	for (int i = 0; i < MAX_PARKED; i++) {
+		tap_int(hear(fds[i]), 48, "news: %d is answered", i);
+		close(fds[i]);
+	}
+	for (int i = 0; i < MAX; i++)
+		close(others[i]);
+	stop(&stand);
+}
+
+/* Kept, so that a new request of a connection has its own time. */
+static void
+test_parked_late(void)
+{
+	struct stand stand;
+	int fd;
+
+	start_parking(&stand, 0, 50);
+	fd = DIAL(&stand, KEEPS);
+	tap_int(hear(fd), 48, "its time is over: it is answered");
+	tap_int((int)atomic_load(&stand.taken), 2, "and was parked once");
+	send(fd, KEEPS, sizeof(KEEPS) - 1, MSG_NOSIGNAL);
+	tap_int(hear(fd), 48, "so is the next of its connection");
+	tap_int((int)atomic_load(&stand.taken), 4, "parked, too");
+	close(fd);
+	stop(&stand);
+}
+
+static void
+test_parked_gone(void)
+{
+	struct stand stand;
+	int fds[MAX_PARKED], fd;
+
+	park_two(&stand, LONG_MS, fds);
+	for (int i = 0; i < MAX_PARKED; i++)
+		close(fds[i]);
+	/* parked in their place, sooner or later */
+	do {
+		fd = DIAL(&stand, KEEPS);
+	} while (poll(&(struct pollfd){ fd, POLLIN, 0 }, 1, 20) == 1 &&
+	    close(fd) == 0);
+	tap_ok(true, "who goes leaves its place");
+	close(fd);
+	stop(&stand);
+}
+
+static void
+test_parked_all(void)
+{
+	struct stand stand;
+	int fds[MAX_PARKED];
+
+	park_two(&stand, LONG_MS, fds);
+	connections_wake(stand.connections, true);
+	for (int i = 0; i < MAX_PARKED; i++) {
+		tap_int(hear(fds[i]), 48, "the time of all is over: %d", i);
+		close(fds[i]);
+	}
+	stop(&stand);
+	park_two(&stand, LONG_MS, fds);
+	connections_end(stand.connections, PATIENCE_MS);
+	for (int i = 0; i < MAX_PARKED; i++) {
+		tap_int(hear(fds[i]), 48, "the end: %d is answered", i);
+		close(fds[i]);
+	}
+	stop(&stand);
+}
+
 int
 main(void)
 {
@@ -318,5 +440,9 @@ main(void)
 	test_end_of_queued(false);
 	test_end_of_queued(true);
 	test_authorizer();
+	test_parked();
+	test_parked_late();
+	test_parked_gone();
+	test_parked_all();
 	return tap_done();
 }

@@ -5,117 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "conf/clock.h"
 #include "sync/fence.h"
 #include "sync/place.h"
 #include "sync/wake.h"
 #include "tests/unit/cgi.h"
+#include "tests/unit/scene.h"
 #include "tests/unit/tap.h"
-#include "tests/unit/tool.h"
 
 #define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
-#define PATIENCE_MS 20000
-#define RULES "include = ({ name = \"team\"; pattern = \"^team/\"; });"
-
-/* A router of its own. */
-struct scene {
-	struct world world;
-	struct tool tool;
-	struct snapshots conf;
-	struct decide decide;
-	int wakes;   /* the daemon's end */
-	bool locked; /* its writer cannot open the table */
-	bool blind;  /* nor raise doubt */
-};
-
-static enum err
-open_pulse(void *arg, struct pulse **out)
-{
-	struct scene *scene = arg;
-	struct pulse *pulse;
-
-	if (scene->blind)
-		return err_set(ERR_SYS, "no pulse");
-	if (pulse_open(scene->tool.dir, true, &pulse) != ERR_OK)
-		return ERR_SYS;
-	pulse_beat(pulse);
-	*out = pulse;
-	return pulse_claim(pulse);
-}
-
-static enum err
-open_table(void *arg, struct pulse *pulse, struct table **table)
-{
-	struct scene *scene = arg;
-
-	(void)pulse;
-	if (scene->locked)
-		return err_set(ERR_TABLE, "locked");
-	/* the world's, which the writer takes over */
-	*table = scene->world.table;
-	return ERR_OK;
-}
-
-static enum err
-note_imports(struct table_txn *txn, void *arg)
-{
-	const struct import import = { .completed_s = 1 };
-	const struct world *world = arg;
-	enum err err = import_set(txn, world->images, world->images->primary,
-	    &import);
-
-	if (err == ERR_OK)
-		err = import_set(txn, world->images, world->images->to,
-		    &import);
-	if (err == ERR_OK)
-		err = place_set(txn, world->images, "team/kept", "old");
-	return err == ERR_OK
-	    ? place_set(txn, world->images, "team/lost", "gone")
-	    : err;
-}
-
-static void
-scene_begin(struct scene *scene, const char *name, bool locked, bool blind)
-{
-	const struct writer_options options = { .pulse = open_pulse,
-		.open = open_table,
-		.arg = scene,
-		.conf = &scene->conf };
-	struct world *world = &scene->world;
-	struct conf *conf = NULL;
-
-	memset(scene, 0, sizeof(*scene));
-	scene->locked = locked;
-	scene->blind = blind;
-	world_open(world, name);
-	world_learn(world, world->code, "p/fresh p/lags");
-	world_mark(world, world->code, world->one, "p/fresh");
-	tap_must(table_write(world->table, note_imports, world));
-	tool_begin(&scene->tool, world, name, RULES, "");
-	tap_must(conf_read(scene->tool.conf, &conf));
-	tap_must(wake_bind(scene->tool.dir, WAKE_SOCKET, &scene->wakes));
-	snapshots_init(&scene->conf, conf);
-	looks_init(&scene->decide.looks);
-	scene->decide.conf = &scene->conf;
-	tap_must(writer_start(&options, &scene->decide.writer));
-	if (!locked)
-		tap_ok(writer_wait_open(scene->decide.writer, PATIENCE_MS),
-		    "%s: opens", name);
-}
-
-static void
-scene_end(struct scene *scene)
-{
-	tap_must(writer_stop(scene->decide.writer));
-	snapshots_end(&scene->conf);
-	close(scene->wakes);
-	tool_end(&scene->tool);
-	if (!scene->locked)
-		scene->world.table = NULL;
-	world_close(&scene->world);
-}
 
 static void
 handle(struct gateway_request *request, void *arg)
@@ -231,7 +129,7 @@ test_answers(void)
 	struct look look = { .world = &scene.world };
 	bool token;
 
-	scene_begin(&scene, "answers", false, false);
+	scene_begin(&scene, "answers", false, false, NULL);
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		tap_str(ask(&scene, rows[i].method, rows[i].target, &token),
 		    rows[i].says, "%s %s", rows[i].method, rows[i].target);
@@ -272,7 +170,7 @@ test_forms(void)
 {
 	struct scene scene;
 
-	scene_begin(&scene, "forms", false, false);
+	scene_begin(&scene, "forms", false, false, NULL);
 	for (size_t i = 0; i < COUNT(forms); i++)
 		tap_str(cgi_ask(handle, &scene.decide, forms[i].variables),
 		    forms[i].answer, "%s", forms[i].claim);
@@ -308,8 +206,8 @@ test_locked(void)
 	struct scene scenes[2];
 	bool token;
 
-	scene_begin(&scenes[false], "locked", true, false);
-	scene_begin(&scenes[true], "blind", true, true);
+	scene_begin(&scenes[false], "locked", true, false, NULL);
+	scene_begin(&scenes[true], "blind", true, true, NULL);
 	for (size_t i = 0; i < COUNT(locked_rows); i++) {
 		tap_str(ask(&scenes[locked_rows[i].blind],
 			    locked_rows[i].method, locked_rows[i].target,

@@ -363,6 +363,12 @@ test_text(void)
 	tool_run(&tool, "explain POST /git/a%0ab/git-receive-pack");
 	tool_says(&tool, "\nnote        no legal name, so no fence\n",
 	    "text: a push without a fence");
+	world.code->wait_ms = 1234;
+	tool_end(&tool);
+	tool_begin(&tool, &world, "text", RULES, "");
+	tool_run(&tool, "explain GET '/git/p/lags" FETCH "'");
+	tool_says(&tool, "; a request waits for a mark first, up to 1234 ms\n",
+	    "text: that a request would wait");
 	tool_run(&tool,
 	    "explain --client '[2001:db8::1]:9' GET '/git/p/fresh" FETCH "'");
 	tap_ok(strstr(tool.out.data, "candidates  one two main\n") != NULL ||

@@ -382,7 +382,7 @@ main(void)
 	looks[0] = looks[1] = look_new();
 	inbox = (struct inbox){ .conf = &world.conf,
 		.table = world.table,
-		.lanes = lanes_new(&world.conf, world.table),
+		.lanes = lanes_new(&world.conf, world.table, NULL),
 		.looks = looks,
 		.health = health_new(&world.conf, world.table),
 		.kick = kick,

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "sync/lanes.h"
+#include "sync/news.h"
 #include "sync/peer.h"
 #include "sync/queue.h"
 #include "sync/row.h"
@@ -116,7 +117,7 @@ requeue(void)
 	struct lanes *lanes;
 
 	begin("requeue");
-	lanes = lanes_new(&world.conf, world.table);
+	lanes = lanes_new(&world.conf, world.table, NULL);
 	world_learn(&world, world.code, "a b c");
 	for (const char *name = "a\0b\0c\0"; *name != '\0'; name += 2) {
 		world_mark(&world, world.code, world.one, name);
@@ -148,6 +149,32 @@ requeue(void)
 	end(lanes);
 }
 
+/* Those that wait for a mark are told of it. */
+static void
+news(void)
+{
+	struct pulse *pulse = NULL;
+	const _Atomic uint32_t *word;
+	struct lanes *lanes;
+
+	begin("news");
+	tap_must(pulse_open(tap_dir(), true, &pulse));
+	lanes = lanes_new(&world.conf, world.table, pulse);
+	word = news_of(pulse, world.more, "r");
+	world_learn(&world, world.more, "r");
+	host.two.oid = OID_B;
+	lanes_put(lanes, world.more, "r", QUEUE_URGENT);
+	work(lanes);
+	tap_int(atomic_load(word), 0, "no mark, no news");
+	host.two.oid = OID_A;
+	lanes_put(lanes, world.more, "r", QUEUE_URGENT);
+	work(lanes);
+	tap_str(world_lag(&world, world.more, world.two), "", "a mark is made");
+	tap_int(atomic_load(word), 1, "and told");
+	end(lanes);
+	pulse_close(pulse);
+}
+
 /* So many rows of "more": r000001 and so on. */
 static enum err
 learn_many(struct table_txn *txn, void *arg)
@@ -172,7 +199,7 @@ many(void)
 	bool any = false, fits = true;
 
 	begin("many");
-	lanes = lanes_new(&world.conf, world.table);
+	lanes = lanes_new(&world.conf, world.table, NULL);
 	tap_must(table_write(world.table, learn_many, (void *)&rows));
 	raise(world.more, NULL);
 	tap_int(lanes_requeue(lanes, &any, NULL, NULL), ERR_OK,
@@ -206,7 +233,7 @@ refill(void)
 	bool fits = false;
 
 	begin("refill");
-	lanes = lanes_new(&world.conf, world.table);
+	lanes = lanes_new(&world.conf, world.table, NULL);
 	world_learn(&world, world.code, "a b c");
 	world_mark(&world, world.code, world.one, "b");
 	set_up(world.two, false);
@@ -237,7 +264,7 @@ away(void)
 	struct lanes *lanes;
 
 	begin("away");
-	lanes = lanes_new(&world.conf, world.table);
+	lanes = lanes_new(&world.conf, world.table, NULL);
 	world_learn(&world, world.more, "x y");
 	lanes_put(lanes, world.more, "x", QUEUE_LAGS);
 	lanes_put(lanes, world.more, "y", QUEUE_URGENT);
@@ -262,7 +289,7 @@ fail(void)
 	struct lanes *lanes;
 
 	begin("fail");
-	lanes = lanes_new(&world.conf, world.table);
+	lanes = lanes_new(&world.conf, world.table, NULL);
 	world_learn(&world, world.code, "a b c d e");
 	host.one.status = 500;
 	for (int i = 0; i < 2; i++) {
@@ -301,7 +328,7 @@ sweep(void)
 	struct lanes *lanes;
 
 	begin("sweep");
-	lanes = lanes_new(&world.conf, world.table);
+	lanes = lanes_new(&world.conf, world.table, NULL);
 	for (size_t i = 0; i < sizeof(sweepings) / sizeof(sweepings[0]); i++) {
 		const struct sweeping *step = &sweepings[i];
 		enum err err = ERR_OK;
@@ -327,7 +354,7 @@ unreported(void)
 	struct git_view view;
 
 	begin("unreported");
-	lanes = lanes_new(&world.conf, world.table);
+	lanes = lanes_new(&world.conf, world.table, NULL);
 	world_learn(&world, world.code, "a");
 	world_mark(&world, world.code, world.one, "a");
 	world_mark(&world, world.code, world.two, "a");
@@ -355,7 +382,7 @@ idle(void)
 	struct lanes *lanes;
 
 	begin("idle");
-	lanes = lanes_new(&world.conf, world.table);
+	lanes = lanes_new(&world.conf, world.table, NULL);
 	world_learn(&world, world.more, "a");
 	world_mark(&world, world.more, world.two, "a");
 	lanes_put(lanes, world.more, "a", QUEUE_URGENT);
@@ -408,6 +435,7 @@ main(void)
 {
 	alarm(PATIENCE_S);
 	requeue();
+	news();
 	refill();
 	away();
 	fail();

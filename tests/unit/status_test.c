@@ -96,6 +96,22 @@ scene_end(struct scene *scene)
 }
 
 static void
+fill_tally(const struct scene *scene)
+{
+	const struct decision lagging = { .reason = REASON_LAGGING },
+			      replica = { .reason = REASON_REPLICA };
+	const struct route *code = scene->world.code;
+
+	tally_decision(scene->pulse, code, &replica);
+	tally_decision(scene->pulse, code, &lagging);
+	tally_decision(scene->pulse, code, &replica);
+	tally_wait(scene->pulse, code, TALLY_WAITED);
+	tally_wait(scene->pulse, code, TALLY_WAITED);
+	tally_wait(scene->pulse, code, TALLY_LATE);
+	tally_wait(scene->pulse, code, TALLY_SERVED);
+}
+
+static void
 fill(struct scene *scene)
 {
 	struct world *world = &scene->world;
@@ -107,6 +123,7 @@ fill(struct scene *scene)
 	tap_must(table_write(world->table, fill_fences, world));
 	tap_must(table_write(world->table, fill_others, world));
 	pulse_beat(scene->pulse);
+	fill_tally(scene);
 }
 
 static const char *const text_pieces[] = {
@@ -121,6 +138,9 @@ static const char *const text_pieces[] = {
 	" s: timeout\n",
 	"    p/up                           1 up, 1 broken off, 0 watched, "
 	"oldest ",
+	"  decided        lagging 1, replica 2\n"
+	"  waited         2 for a mark: replicas served 1, none came in time "
+	"for 1\n",
 	"\nmore (git, /more/)\n  switched off since ",
 	" s: all reads go to the primary until \"reproute on more\"\n",
 	"  other          0 repositories known, 0 fenced\n",
@@ -144,6 +164,8 @@ static const char *const json_pieces[] = {
 	"{\"upstream\":\"two\",\"down\":true,\"why\":\"timeout\",\"since\":",
 	"\"fenced\":1,\"fences\":[{\"repository\":\"p/up\",\"up\":1,"
 	"\"broken_off\":1,\"watched\":0,\"oldest_ms\":",
+	"}],\"decided\":{\"lagging\":1,\"replica\":2},\"waited\":2,"
+	"\"waited_served\":1,\"waited_late\":1},{\"route\":\"more\",",
 	"\"imported\":false,\"sides\":[{\"upstream\":\"old\",\"placed\":0,"
 	"\"provisional\":1,\"completed\":1,\"started\":0,\"names\":2,"
 	"\"conflicts\":1},{\"upstream\":\"new\",\"placed\":1,",
