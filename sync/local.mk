@@ -31,7 +31,9 @@ noinst_LIBRARIES += %D%/libtruth.a
 	%D%/report.c %D%/report.h \
 	%D%/root.c %D%/root.h \
 	%D%/row.c %D%/row.h \
+	%D%/shared.c %D%/shared.h \
 	%D%/spawn.c %D%/spawn.h \
+	%D%/stamps.c %D%/stamps.h \
 	%D%/table.c %D%/table.h \
 	%D%/tidy.c %D%/tidy.h \
 	%D%/token.c %D%/token.h \

@@ -72,6 +72,7 @@ UNIT_TESTS = \
 	%D%/unit/rules_test \
 	%D%/unit/snapshot_test \
 	%D%/unit/spawn_test \
+	%D%/unit/stamps_test \
 	%D%/unit/status_test \
 	%D%/unit/table_kill_test \
 	%D%/unit/table_test \
