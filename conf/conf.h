@@ -59,7 +59,8 @@ struct route {
 	char **command; /* NULL-terminated, or NULL */
 	enum scope scope;
 	bool fold_case;
-	int64_t fence_ms, push_max_ms, watch_ms;
+	int64_t fence_ms, push_max_ms, watch_ms, poll_ms;
+	unsigned poll_rate; /* comparisons a second, at one upstream */
 
 	/* registry; to is NULL where nothing migrates */
 	const struct upstream *to;

@@ -74,6 +74,9 @@ static const struct key route_keys[] = {
 	{ "push_max_s", set_ms, AT(route, push_max_ms), 1, 7 * DAY_S, 21600,
 	    .in = IN_GIT },
 	{ "watch_s", set_ms, AT(route, watch_ms), 1, 3600, 5, .in = IN_GIT },
+	{ "poll_s", set_ms, AT(route, poll_ms), 1, 3600, 10, .in = IN_GIT },
+	{ "poll_rate", set_unsigned, AT(route, poll_rate), 1, 1000, 20,
+	    .in = IN_GIT },
 
 	{ "migrate", set_migrate, .in = IN_REGISTRY },
 	{ "import_s", set_s, AT(route, import_s), 1, 7 * DAY_S, 3600,

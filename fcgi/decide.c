@@ -67,12 +67,27 @@ read_view(struct turn *turn)
 	return err == ERR_OK;
 }
 
+/* Of what is read, the daemon compares primary and replicas more often. */
+static void
+stamp(const struct turn *turn)
+{
+	const struct request *request = &turn->request;
+	struct stamps *stamps = turn->decide->stamps;
+
+	if (stamps != NULL && request->route->kind == ROUTE_GIT &&
+	    request->route->n_replicas > 0 && turn->view.git.known)
+		stamps_put(stamps, request->route, request->name,
+		    clock_boot_ms());
+}
+
 static void
 choose(struct turn *turn, const struct client *client)
 {
 	const struct request *request = &turn->request;
 	bool known = choose_needs_view(request) && read_view(turn);
 
+	if (known)
+		stamp(turn);
 	if (request->route == NULL || request->route->kind == ROUTE_GIT)
 		choose_git(request, client, known ? &turn->view.git : NULL,
 		    &turn->decision);

@@ -84,6 +84,7 @@ scene_begin(struct scene *scene, const char *name, bool locked, bool blind)
 		.arg = scene,
 		.conf = &scene->conf };
 	struct world *world = &scene->world;
+	struct stamps *stamps = NULL;
 	struct conf *conf = NULL;
 
 	memset(scene, 0, sizeof(*scene));
@@ -98,6 +99,8 @@ scene_begin(struct scene *scene, const char *name, bool locked, bool blind)
 	tap_must(wake_bind(scene->tool.dir, WAKE_SOCKET, &scene->wakes));
 	snapshots_init(&scene->conf, conf);
 	looks_init(&scene->decide.looks);
+	tap_must(stamps_open(scene->tool.dir, true, &stamps));
+	scene->decide.stamps = stamps;
 	scene->decide.conf = &scene->conf;
 	tap_must(writer_start(&options, &scene->decide.writer));
 	if (!locked)
@@ -110,6 +113,7 @@ scene_end(struct scene *scene)
 {
 	tap_must(writer_stop(scene->decide.writer));
 	snapshots_end(&scene->conf);
+	stamps_close(scene->decide.stamps);
 	close(scene->wakes);
 	tool_end(&scene->tool);
 	if (!scene->locked)
@@ -247,6 +251,42 @@ test_answers(void)
 	scene_end(&scene);
 }
 
+/* Asked in this order: who is stamped as read by then? */
+static const struct {
+	const char *claim, *method, *target, *name;
+	bool stamped;
+} stampings[] = {
+	{ "a push is no read", "POST", "/git/p/fresh/git-receive-pack",
+	    "p/fresh", false },
+	{ "nor is an archive", "GET", "/git/p/fresh/archive", "p/fresh",
+	    false },
+	{ "a read, wherever it goes", "POST", "/git/p/fresh/git-upload-pack",
+	    "p/fresh", true },
+	{ "one that lags", "GET",
+	    "/git/p/lags.git/info/refs?service=git-upload-pack", "p/lags",
+	    true },
+	{ "one that has no row", "POST", "/git/p/new/git-upload-pack", "p/new",
+	    false },
+	{ "a registry's", "GET", "/v2/team/a/tags/list", "team/a", false },
+};
+
+static void
+test_stamps(void)
+{
+	struct scene scene;
+	bool token;
+
+	scene_begin(&scene, "stamps", false, false);
+	for (size_t i = 0; i < COUNT(stampings); i++) {
+		(void)ask(&scene, stampings[i].method, stampings[i].target,
+		    &token);
+		tap_int(stamps_get_s(scene.decide.stamps, scene.world.code,
+			    stampings[i].name) >= 0,
+		    stampings[i].stamped, "%s: stamped", stampings[i].claim);
+	}
+	scene_end(&scene);
+}
+
 static const struct {
 	const char *claim, *variables, *answer;
 } forms[] = {
@@ -331,6 +371,7 @@ int
 main(void)
 {
 	test_answers();
+	test_stamps();
 	test_forms();
 	test_locked();
 	return tap_done();
