@@ -28,17 +28,9 @@ struct watcher {
 	size_t index;
 	const struct route *route;
 	const struct upstream *replica;
-	struct pursuit pursuit;
-	_Atomic int64_t done_ms; /* its last comparison's end */
-};
-
-/* How far the round of one route is. */
-struct walk {
-	struct polls *all;
-	const struct route *route;
-	struct watcher *watchers; /* as many as it has replicas */
 	struct round round;
-	char name[NAME_SIZE]; /* the last row that was looked at, "": none */
+	char name[NAME_SIZE];	 /* the last row looked at, "": none yet */
+	_Atomic int64_t done_ms; /* its last comparison's end */
 
 	/* of the transaction under way, which may run again */
 	char next[NAME_SIZE];
@@ -53,35 +45,26 @@ struct polls {
 	struct lanes *lanes;
 	struct stamps *stamps;
 	struct queue *queue;
-	struct watcher *watchers;
+	struct watcher *watchers; /* a route's stand together */
 	size_t n;
-	struct walk *walks;
-	size_t n_walks;
 	pthread_t *threads;
 	size_t n_threads;
 };
 
-/* A daemon before this one may have served as long as its beat was good. */
 static void
-add_route(struct polls *all, const struct route *route)
+add_watcher(struct polls *all, const struct route *route,
+    const struct upstream *replica)
 {
-	struct walk *walk = &all->walks[all->n_walks++];
+	struct watcher *watcher = &all->watchers[all->n];
 	int64_t now_ms = clock_boot_ms();
 
-	*walk = (struct walk){ .all = all,
+	*watcher = (struct watcher){ .all = all,
+		.index = all->n++,
 		.route = route,
-		.watchers = &all->watchers[all->n] };
-	round_start(&walk->round, now_ms,
+		.replica = replica };
+	/* replicas may have served on a beat of the daemon before this one */
+	round_start(&watcher->round, now_ms,
 	    now_ms - all->conf->sync.valid_ms - route->poll_ms);
-	for (size_t i = 0; i < route->n_replicas; i++) {
-		struct watcher *watcher = &all->watchers[all->n];
-
-		*watcher = (struct watcher){ .all = all,
-			.index = all->n,
-			.route = route,
-			.replica = route->replicas[i] };
-		all->n++;
-	}
 }
 
 struct polls *
@@ -97,11 +80,11 @@ polls_new(const struct conf *conf, struct table *table, struct lanes *lanes,
 		.stamps = stamps };
 	for (size_t i = 0; i < conf->n_routes; i++)
 		n += conf->routes[i].n_replicas;
-	all->walks = mem_array(conf->n_routes, sizeof(*all->walks));
 	all->watchers = mem_array(n, sizeof(*all->watchers));
 	for (size_t i = 0; i < conf->n_routes; i++)
-		if (conf->routes[i].n_replicas > 0)
-			add_route(all, &conf->routes[i]);
+		for (size_t j = 0; j < conf->routes[i].n_replicas; j++)
+			add_watcher(all, &conf->routes[i],
+			    conf->routes[i].replicas[j]);
 	all->queue = queue_new(all->n);
 	return all;
 }
@@ -117,7 +100,6 @@ polls_free(struct polls *all)
 	queue_free(all->queue);
 	free(all->threads);
 	free(all->watchers);
-	free(all->walks);
 	free(all);
 }
 
@@ -210,128 +192,107 @@ polls_start(struct polls *all)
 	return ERR_OK;
 }
 
-static void
-put(struct walk *walk, const char *name)
-{
-	walk->put++;
-	/* one that waits since the last round, waits; a full lane comes again */
-	for (size_t i = 0; i < walk->route->n_replicas; i++)
-		(void)queue_put(walk->all->queue, walk->watchers[i].index, name,
-		    QUEUE_VERIFY);
-}
-
 /* The cursor stays before what may not be compared yet. */
 static enum err
 walk_batch(struct table_txn *txn, void *arg)
 {
-	struct walk *walk = arg;
-	const struct polls *all = walk->all;
+	struct watcher *watcher = arg;
+	const struct polls *all = watcher->all;
 	/* the second in which the last round began, and what came late to it */
-	int64_t since_s = walk->round.before_ms / 1000 - 1;
+	int64_t since_s = watcher->round.before_ms / 1000 - 1;
 	char name[NAME_SIZE];
 	enum err err;
 
-	strcpy(walk->next, walk->name);
-	walk->put = 0;
-	walk->ended = walk->stopped = false;
-	for (walk->rows = 0; walk->rows < BATCH; walk->rows++) {
-		err = row_next(txn, walk->route, walk->next, name);
+	strcpy(watcher->next, watcher->name);
+	watcher->put = 0;
+	watcher->ended = watcher->stopped = false;
+	for (watcher->rows = 0; watcher->rows < BATCH; watcher->rows++) {
+		err = row_next(txn, watcher->route, watcher->next, name);
 		if (err != ERR_OK) {
-			walk->ended = err == ERR_ABSENT;
-			return walk->ended ? ERR_OK : err;
+			watcher->ended = err == ERR_ABSENT;
+			return watcher->ended ? ERR_OK : err;
 		}
-		if (stamps_get_s(all->stamps, walk->route, name) >= since_s) {
-			if (walk->put == walk->may) {
-				walk->stopped = true;
+		if (stamps_get_s(all->stamps, watcher->route, name) >=
+		    since_s) {
+			if (watcher->put == watcher->may ||
+			    !queue_put(all->queue, watcher->index, name,
+				QUEUE_VERIFY)) {
+				watcher->stopped = true;
 				return ERR_OK;
 			}
-			put(walk, name);
+			watcher->put++;
 		}
-		strcpy(walk->next, name);
+		strcpy(watcher->next, name);
 	}
 	return ERR_OK;
 }
 
 static enum err
-go_on(struct walk *walk, int64_t now_ms)
+go_on(struct watcher *watcher, int64_t now_ms)
 {
-	const struct route *route = walk->route;
+	const struct route *route = watcher->route;
 	int64_t replicas = (int64_t)route->n_replicas;
 	enum err err;
 
-	walk->stopped = false;
-	for (int rows = 0; !walk->stopped && rows < MAX_ROWS;
-	     rows += walk->rows) {
-		walk->may = round_earns(&walk->round, now_ms, route->poll_rate,
-		    replicas);
-		err = table_read(walk->all->table, walk_batch, walk);
+	watcher->stopped = watcher->ended = false;
+	for (int rows = 0;
+	     !watcher->stopped && !watcher->ended && rows < MAX_ROWS;
+	     rows += watcher->rows) {
+		watcher->may = round_earns(&watcher->round, now_ms,
+		    route->poll_rate, replicas);
+		err = table_read(watcher->all->table, walk_batch, watcher);
 		if (err != ERR_OK)
 			return err;
-		strcpy(walk->name, walk->next);
-		round_spends(&walk->round, walk->put, replicas);
-		for (int64_t i = 0; walk->put > 0 && i < replicas; i++)
-			pursuit_begin(&walk->watchers[i].pursuit, &walk->round);
-		if (walk->ended) {
-			round_walked(&walk->round);
-			break;
-		}
+		strcpy(watcher->name, watcher->next);
+		round_spends(&watcher->round, watcher->put, replicas);
 	}
+	if (watcher->ended)
+		round_walked(&watcher->round);
 	return ERR_OK;
 }
 
-/* Who has compared all that the round found? */
-static void
-settle(struct walk *walk)
+static enum err
+watch(struct watcher *watcher, int64_t now_ms)
 {
-	const struct round *round = &walk->round;
+	struct round *round = &watcher->round;
 
-	for (size_t i = 0; i < walk->route->n_replicas; i++) {
-		struct watcher *watcher = &walk->watchers[i];
-
-		if (round->walking ||
-		    queue_size(walk->all->queue, watcher->index) > 0)
-			continue;
-		if (watcher->pursuit.behind &&
-		    watcher->done_ms - round->began_ms > walk->round.took_ms)
-			walk->round.took_ms = watcher->done_ms -
-			    round->began_ms;
-		if (watcher->pursuit.behind || round->polled == 0)
-			pursuit_end(&watcher->pursuit, watcher->done_ms);
-	}
+	if (round->under_way && !round->walking &&
+	    queue_size(watcher->all->queue, watcher->index) == 0)
+		round_ends(round, watcher->done_ms);
+	if (round_begins(round, now_ms, watcher->route->poll_ms))
+		watcher->name[0] = '\0';
+	return round->walking ? go_on(watcher, now_ms) : ERR_OK;
 }
 
+/* The route's pace is that of its slowest replica. */
 static void
-tell(const struct walk *walk, int64_t now_ms)
+tell(const struct polls *all, const struct route *route, int64_t now_ms)
 {
-	struct pace pace = { .told_ms = now_ms, .polled = walk->round.polled };
+	struct pace pace = { .told_ms = now_ms };
 
-	for (size_t i = 0; i < walk->route->n_replicas; i++) {
-		int64_t bound_ms = pursuit_bound_ms(&walk->watchers[i].pursuit,
-		    now_ms);
+	for (size_t i = 0; i < all->n; i++) {
+		const struct watcher *watcher = &all->watchers[i];
+		int64_t bound_ms = round_bound_ms(&watcher->round, now_ms);
 
+		if (watcher->route != route)
+			continue;
 		if (bound_ms > pace.bound_ms)
 			pace.bound_ms = bound_ms;
+		if (watcher->round.polled > pace.polled)
+			pace.polled = watcher->round.polled;
 	}
-	stamps_tell(walk->all->stamps, walk->route, &pace);
+	stamps_tell(all->stamps, route, &pace);
 }
 
 enum err
 polls_tick(struct polls *all, int64_t now_ms)
 {
-	for (size_t i = 0; i < all->n_walks; i++) {
-		struct walk *walk = &all->walks[i];
-		enum err err = ERR_OK;
+	enum err err = ERR_OK;
 
-		settle(walk);
-		if (round_begins(&walk->round, now_ms, walk->route->poll_ms)) {
-			walk->round.took_ms = 0;
-			walk->name[0] = '\0';
-		}
-		if (walk->round.walking)
-			err = go_on(walk, now_ms);
-		if (err != ERR_OK)
-			return err;
-		tell(walk, now_ms);
-	}
-	return ERR_OK;
+	for (size_t i = 0; i < all->n && err == ERR_OK; i++)
+		err = watch(&all->watchers[i], now_ms);
+	for (size_t i = 0; i < all->conf->n_routes && err == ERR_OK; i++)
+		if (all->conf->routes[i].n_replicas > 0)
+			tell(all, &all->conf->routes[i], now_ms);
+	return err;
 }

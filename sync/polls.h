@@ -11,12 +11,12 @@
 #include "sync/table.h"
 
 /*
- * Rounds (round.h) over each git route with replicas, which have what was
- * read compared, primary and replica, where a mark says that the two are
- * equal.  Where they are not, the generation rises, so that at once no mark
- * counts any more, whichever of the two has changed; the lanes do the rest.
- * Each replica has threads of its own for that, so that no fetch and no
- * other replica delays it.
+ * Rounds (round.h) over each git route, one for each of its replicas, which
+ * have what was read compared, primary and replica, where a mark says that
+ * the two are equal.  Where they are not, the generation rises, so that at
+ * once no mark counts any more, whichever of the two has changed; the lanes
+ * do the rest.  Each replica has threads of its own for that, so that no
+ * fetch and no other replica delays it.
  */
 struct polls;
 

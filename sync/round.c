@@ -22,11 +22,11 @@ round_begins(struct round *round, int64_t now_ms, int64_t poll_ms)
 	/* its last comparison, not its begin, is due within poll_ms */
 	int64_t early_ms = least(round->took_ms + ROUND_TICK_MS, poll_ms / 2);
 
-	if (round->walking || now_ms < round->began_ms + poll_ms - early_ms)
+	if (round->under_way || now_ms < round->began_ms + poll_ms - early_ms)
 		return false;
 	round->before_ms = round->began_ms;
 	round->began_ms = now_ms;
-	round->walking = true;
+	round->under_way = round->walking = true;
 	round->found = 0;
 	return true;
 }
@@ -58,34 +58,34 @@ void
 round_walked(struct round *round)
 {
 	round->walking = false;
+}
+
+/* What was before the first round, another daemon knew. */
+static int64_t
+unseen_ms(const struct round *round, int64_t now_ms)
+{
+	return now_ms -
+	    (round->before_ms < round->started_ms ? round->started_ms
+						  : round->before_ms);
+}
+
+void
+round_ends(struct round *round, int64_t done_ms)
+{
+	bool any = round->found > 0;
+
+	round->under_way = false;
 	round->polled = round->found;
-}
-
-void
-pursuit_begin(struct pursuit *pursuit, const struct round *round)
-{
-	if (pursuit->behind)
-		return;
-	pursuit->behind = true;
-	/* what was before the first round, another daemon knew */
-	pursuit->since_ms = round->before_ms < round->started_ms
-	    ? round->started_ms
-	    : round->before_ms;
-}
-
-void
-pursuit_end(struct pursuit *pursuit, int64_t done_ms)
-{
-	pursuit->bound_ms = pursuit->behind ? done_ms - pursuit->since_ms : 0;
-	pursuit->behind = false;
+	round->took_ms = any ? done_ms - round->began_ms : 0;
+	round->bound_ms = any ? unseen_ms(round, done_ms) : 0;
 }
 
 int64_t
-pursuit_bound_ms(const struct pursuit *pursuit, int64_t now_ms)
+round_bound_ms(const struct round *round, int64_t now_ms)
 {
-	int64_t late_ms = now_ms - pursuit->since_ms;
+	int64_t late_ms = unseen_ms(round, now_ms);
 
-	return pursuit->behind && late_ms > pursuit->bound_ms
+	return round->under_way && round->found > 0 && late_ms > round->bound_ms
 	    ? late_ms
-	    : pursuit->bound_ms;
+	    : round->bound_ms;
 }

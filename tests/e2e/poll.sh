@@ -9,7 +9,7 @@ STAGE_GIT_KEYS="poll_s = $poll_s; poll_rate = 100;"
 # no pass over what lags and no sweep comes to its help
 STAGE_SYNC_KEYS='interval_s = 600; valid_s = 600; sweep_s = 86400;'
 # what a comparison takes on a busy host, in seconds
-slack=3
+slack=10
 ok "everything starts" stage_all || story_end
 primary=$STAGE/git/primary replica1=$STAGE/git/replica1
 url=$FRONT/scm/team/read.git
@@ -20,22 +20,19 @@ for name in read quiet; do
 	eventually 30 "replicas serve it" stage_both team/$name
 done
 
-# unreported REPOSITORY: a commit put into the primary's disk by no push; its oid
+# unreported REPOSITORY: a new commit on the primary's disk, without hook or line
 unreported() {
-	git -C "$primary/team/$1.git" commit-tree -p main -m "$RANDOM" \
-		"main^{tree}" &&
-		git -C "$primary/team/$1.git" update-ref refs/heads/main "$(
-			git -C "$primary/team/$1.git" commit-tree -p main \
-				-m "$RANDOM" "main^{tree}"
-		)"
+	local dir=$primary/team/$1.git oid
+	oid=$(git -C "$dir" commit-tree -p main -m "$RANDOM" "main^{tree}") &&
+		git -C "$dir" update-ref refs/heads/main "$oid"
 }
 of_primary() { git -C "$primary/team/$1.git" rev-parse refs/heads/main; }
 seen() { [ "$(git ls-remote "$url" refs/heads/main | cut -f1)" = "$1" ]; }
-# Where it is read; the last read's answer, and who gave it, are in the log.
+# reads_until SECONDS OID: it is read all the time until that is seen
 reads_until() {
 	local end=$((SECONDS + $1))
 	until seen "$2"; do
-		[ $SECONDS -lt $end ] || return 1
+		[ "$SECONDS" -lt "$end" ] || return 1
 		sleep 0.1
 	done
 }
@@ -50,17 +47,17 @@ served_by_replicas() {
 ok "reads are served by replicas" served_by_replicas
 paced() {
 	served_by_replicas
-	stage_ask status | grep -q '  freshness .* others within [1-4] s of a read'
+	stage_ask status | grep -Eq '  freshness .* others within [0-9]+ s of a read'
 }
 eventually 20 "status says how fresh they are" paced
 like "$(stage_ask status --json)" \
-	'"freshness":\{"why":"[a-z_]+","unreported_s":[1-4],' "programs are told, too"
+	'"freshness":\{"why":"[a-z_]+","unreported_s":[0-9]+,"unread_s":86400,"read":1' "programs are told, too"
 
 # a push that nobody reported, several times: the bound holds while it is read
 for i in 1 2 3; do
-	unreported read > oid
+	ok "change $i: a ref on the primary's disk" unreported read
 	want=$(of_primary read)
-	ok "change $i: seen within poll_s where it is read" \
+	ok "seen within poll_s where it is read" \
 		reads_until $((poll_s + slack)) "$want"
 	for j in 1 2 3 4; do
 		ok "and read $j does not go back" seen "$want"
@@ -71,31 +68,33 @@ like "$(cat "$STAGE/log/syncd")" \
 	'git/team/read: replica replica[12] and the primary differ, and nobody' \
 	"the log says so"
 
-# a replica that was set back, as from a backup
+# a replica that was set back, as from a backup; all reads are on it
 want=$(of_primary read)
+ok "the other replica is drained" "$STAGE_BIN/reproute" drain replica2
 git -C "$replica1/team/read.git" update-ref refs/heads/main "$want~1"
-both_fresh() {
-	seen "$want" && stage_both team/read &&
+ok "a replica set back is out within poll_s where it is read" \
+	reads_until $((poll_s + slack)) "$want"
+for j in 1 2 3 4 5 6; do
+	ok "and read $j is not of its past" seen "$want"
+done
+mended() {
+	served_by_replicas &&
 		[ "$(git -C "$replica1/team/read.git" rev-parse main)" = "$want" ]
 }
-eventually $((poll_s + slack)) "a replica set back is out, or mended" \
-	both_fresh
-for j in 1 2 3 4 5 6; do
-	ok "read $j is not of its past" seen "$want"
-done
+eventually 30 "it is mended, and serves" mended
+ok "the other one is taken back" "$STAGE_BIN/reproute" drain --undo replica2
 
 # a repository that a replica lost
 rm -rf "$replica1/team/read.git"
-gone_or_mended() {
-	served_by_replicas
-	stage_both team/read && [ -e "$replica1/team/read.git" ]
+found_anew() {
+	served_by_replicas && [ -e "$replica1/team/read.git/HEAD" ]
 }
-eventually $((poll_s + slack + 5)) "one that it lost is mended" gone_or_mended
+eventually 30 "one that it lost is fetched anew" found_anew
 
 # nobody reads it: only the sweep comes to it
-unreported quiet > oid
+ok "a change where nobody reads" unreported quiet
 want=$(of_primary quiet)
-sleep $((poll_s + slack))
+sleep $((3 * poll_s))
 quiet_at() { git -C "$STAGE/git/$1/team/quiet.git" rev-parse refs/heads/main; }
 is "$(quiet_at replica1)" "$(git -C quiet rev-parse main)" \
 	"one that nobody reads is not polled"

@@ -136,6 +136,7 @@ test_rounds(void)
 	tick(POLL_MS);
 	tick(POLL_MS);
 	compared(0, 0, 0, "no more when it is not read");
+	tick(0);
 	tap_ok(stamps_told(stamps, world.code, &pace), "the pace is told");
 	tap_int(pace.polled, 0, "so many were read");
 	tap_int(pace.bound_ms, 0, "nothing is to be bounded");
@@ -211,6 +212,7 @@ test_rate(void)
 	compared(20, 10, 10, "no more than one");
 	tick(500);
 	compared(10, 5, 5, "and the rest");
+	tick(0);
 	tap_ok(stamps_told(stamps, world.code, &pace), "the pace is told");
 	tap_int(pace.polled, 30, "so many were read");
 	end();

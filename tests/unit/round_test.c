@@ -13,7 +13,7 @@ static const struct beginning {
 	const char *claim;
 	int64_t now_s;
 	int64_t took_s; /* of the one before, with its comparisons */
-	bool walked;	/* before that */
+	bool ended;	/* before that */
 	bool begins;
 	int64_t before_s;
 } beginnings[] = {
@@ -37,9 +37,9 @@ test_begin(void)
 	for (size_t i = 0; i < COUNT(beginnings); i++) {
 		const struct beginning *row = &beginnings[i];
 
-		round.took_ms = row->took_s * 1000;
-		if (row->walked)
-			round_walked(&round);
+		round.found = row->took_s > 0;
+		if (row->ended)
+			round_ends(&round, round.began_ms + row->took_s * 1000);
 		tap_int(round_begins(&round, row->now_s * 1000, 10000),
 		    row->begins, "%s", row->claim);
 		tap_int(round.before_ms,
@@ -85,49 +85,57 @@ test_earn(void)
 		round_spends(&round, row->spent, row->replicas);
 	}
 	round_walked(&round);
+	round_ends(&round, now_ms);
 	tap_int(round.polled, 79, "all that were compared are counted");
 }
 
-/* One after the other; times in seconds. */
-static const struct chase {
+/* One after the other; times in seconds; the first round begins at 1000. */
+static const struct bounding {
 	const char *claim;
-	enum { LOOK, BEGIN, END } what;
-	int64_t at_s, began_s, bound_s;
-} chases[] = {
-	{ "nothing to do", LOOK, 1003, 0, 0 },
-	{ "the first round's", BEGIN, 1003, 1000, 3 },
-	{ "is done", END, 1004, 1000, 4 },
-	{ "idle", LOOK, 1009, 1000, 4 },
-	{ "the second one's begins", BEGIN, 1009, 1009, 9 },
-	{ "and is done", END, 1010, 1009, 10 },
-	{ "the third one's", BEGIN, 1018, 1018, 10 },
-	{ "is late", LOOK, 1030, 1018, 21 },
-	{ "the fourth one's comes to it", BEGIN, 1031, 1031, 22 },
-	{ "and all is done", END, 1032, 1031, 23 },
-	{ "the fifth one's", BEGIN, 1040, 1040, 23 },
-	{ "is done in time", END, 1041, 1040, 10 },
-	{ "nothing is read", END, 1050, 1050, 0 },
+	enum { LOOK, BEGIN, FIND, END } what;
+	int64_t at_s, bound_s;
+} boundings[] = {
+	{ "nothing is known", LOOK, 1003, 0 },
+	{ "the first round", BEGIN, 1003, 0 },
+	{ "finds something", FIND, 1003, 3 },
+	{ "and compares it", LOOK, 1004, 4 },
+	{ "until now", END, 1005, 5 },
+	{ "idle", LOOK, 1009, 5 },
+	{ "the second one", BEGIN, 1012, 5 },
+	{ "finds something", FIND, 1012, 9 },
+	{ "and is done", END, 1013, 10 },
+	{ "the third one", BEGIN, 1021, 10 },
+	{ "is as far as the last one was", FIND, 1021, 10 },
+	{ "is late", LOOK, 1034, 22 },
+	{ "at last it is done", END, 1035, 23 },
+	{ "the fourth one", BEGIN, 1036, 23 },
+	{ "finds nothing", END, 1036, 0 },
 };
 
 static void
-test_chase(void)
+test_bound(void)
 {
-	struct pursuit pursuit = { 0 };
 	struct round round;
 
 	round_start(&round, 1000000, 0);
-	for (size_t i = 0; i < COUNT(chases); i++) {
-		const struct chase *row = &chases[i];
+	for (size_t i = 0; i < COUNT(boundings); i++) {
+		const struct bounding *row = &boundings[i];
 
-		if (row->began_s * 1000 != round.began_ms) {
-			round.before_ms = round.began_ms;
-			round.began_ms = row->began_s * 1000;
+		switch (row->what) {
+		case BEGIN:
+			tap_ok(round_begins(&round, row->at_s * 1000, 10000),
+			    "%s begins", row->claim);
+			break;
+		case FIND:
+			round_spends(&round, 1, 1);
+			break;
+		case END:
+			round_ends(&round, row->at_s * 1000);
+			break;
+		case LOOK:
+			break;
 		}
-		if (row->what == BEGIN)
-			pursuit_begin(&pursuit, &round);
-		else if (row->what == END)
-			pursuit_end(&pursuit, row->at_s * 1000);
-		tap_int(pursuit_bound_ms(&pursuit, row->at_s * 1000),
+		tap_int(round_bound_ms(&round, row->at_s * 1000),
 		    row->bound_s * 1000, "%s", row->claim);
 	}
 }
@@ -137,6 +145,6 @@ main(void)
 {
 	test_begin();
 	test_earn();
-	test_chase();
+	test_bound();
 	return tap_done();
 }
