@@ -62,8 +62,9 @@ struct route {
 	enum scope scope;
 	enum undecided undecided_writes;
 	bool fold_case;
-	int64_t fence_ms, push_max_ms, watch_ms;
-	unsigned wait_ms; /* 0: no read waits for a mark */
+	int64_t fence_ms, push_max_ms, watch_ms, poll_ms;
+	unsigned wait_ms;   /* 0: no read waits for a mark */
+	unsigned poll_rate; /* comparisons a second, at one upstream */
 
 	/* registry; to is NULL where nothing migrates */
 	const struct upstream *to;

@@ -84,6 +84,9 @@ static const struct key route_keys[] = {
 	{ "watch_s", set_ms, AT(route, watch_ms), 1, 3600, 5, .in = IN_GIT },
 	{ "wait_ms", set_unsigned, AT(route, wait_ms), 0, 10000, 1000,
 	    .in = IN_GIT },
+	{ "poll_s", set_ms, AT(route, poll_ms), 1, 3600, 10, .in = IN_GIT },
+	{ "poll_rate", set_unsigned, AT(route, poll_rate), 1, 1000, 20,
+	    .in = IN_GIT },
 
 	{ "migrate", set_migrate, .in = IN_REGISTRY },
 	{ "import_s", set_s, AT(route, import_s), 1, 7 * DAY_S, 3600,

@@ -73,6 +73,19 @@ read_view(struct turn *turn)
 	return err == ERR_OK;
 }
 
+/* Of what is read, the daemon compares primary and replicas more often. */
+static void
+stamp(const struct turn *turn)
+{
+	const struct request *request = &turn->request;
+	struct stamps *stamps = turn->decide->stamps;
+
+	if (stamps != NULL && request->route->kind == ROUTE_GIT &&
+	    request->route->n_replicas > 0 && turn->view.git.known)
+		stamps_put(stamps, request->route, request->name,
+		    clock_boot_ms());
+}
+
 static void
 choose(struct turn *turn, const struct client *client)
 {
@@ -83,6 +96,8 @@ choose(struct turn *turn, const struct client *client)
 	if (needed && request->route->kind == ROUTE_GIT)
 		waits_look(turn->pulse, request, &turn->news);
 	known = needed && read_view(turn);
+	if (known)
+		stamp(turn);
 	if (request->route == NULL || request->route->kind == ROUTE_GIT)
 		choose_git(request, client, known ? &turn->view.git : NULL,
 		    &turn->decision);

@@ -8,12 +8,14 @@
 #include "fcgi/looks.h"
 #include "fcgi/snapshot.h"
 #include "fcgi/writer.h"
+#include "sync/stamps.h"
 
 /* What all requests share; looks_init() and zeros make a new one. */
 struct decide {
 	struct snapshots *conf;
 	struct writer *writer;
 	struct looks looks;
+	_Atomic(struct stamps *) stamps; /* NULL until there are some */
 	/* lines for the log, each at most once a minute */
 	struct log_gate no_route, no_name, no_table, no_fence, no_place;
 };

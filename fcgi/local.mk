@@ -9,6 +9,7 @@ noinst_LIBRARIES += %D%/libdoors.a
 	%D%/decide.c %D%/decide.h \
 	%D%/endpoint.c %D%/endpoint.h \
 	%D%/explain.c \
+	%D%/fresh.c %D%/fresh.h \
 	%D%/gateway.c %D%/gateway.h \
 	%D%/job.c %D%/job.h \
 	%D%/listener.c %D%/listener.h \

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf/clock.h"
 #include "sync/fence.h"
 #include "sync/pulse.h"
 #include "sync/row.h"
+#include "sync/stamps.h"
 
 static enum err
 count_rows(struct table_txn *txn, const struct route *route, size_t *count)
@@ -188,6 +190,27 @@ look_at_pulse(struct overview *overview)
 	    overview->beat_ms > conf->sync.valid_ms;
 }
 
+/* Where there is no map, nobody has told anything. */
+static void
+look_at_stamps(struct overview *overview)
+{
+	const struct conf *conf = overview->conf;
+	struct stamps *stamps = NULL;
+	struct pace pace;
+
+	if (stamps_open(conf->run_dir, false, &stamps) != ERR_OK)
+		stamps = NULL;
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct route *route = &conf->routes[i];
+		bool told = stamps != NULL && stamps_told(stamps, route, &pace);
+
+		if (route->kind == ROUTE_GIT)
+			overview->fresh[i] = fresh_of(conf, route,
+			    told ? &pace : NULL, clock_boot_ms());
+	}
+	stamps_close(stamps);
+}
+
 static void
 look_at_replicas(struct overview *overview)
 {
@@ -223,6 +246,7 @@ overview_gather(const struct conf *conf, struct table *table,
 		look_at_table(out, table);
 	out->red = out->broken != NULL;
 	look_at_pulse(out);
+	look_at_stamps(out);
 	look_at_replicas(out);
 }
 

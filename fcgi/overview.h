@@ -5,6 +5,7 @@
 
 #include "conf/conf.h"
 #include "conf/mem.h"
+#include "fcgi/fresh.h"
 #include "fcgi/tally.h"
 #include "sync/peer.h"
 #include "sync/place.h"
@@ -55,6 +56,7 @@ struct route_status {
 
 struct overview {
 	const struct conf *conf;
+	struct fresh fresh[MAX_ROUTES]; /* of git routes */
 	bool has_table;
 	char *broken; /* why the table cannot be read; or NULL */
 	struct table_size size;

@@ -77,8 +77,9 @@ print_replica(const struct upstream *replica,
 }
 
 static void
-print_git(const struct route_status *status, bool doubt, struct buf *out)
+print_git(const struct overview *overview, size_t index, struct buf *out)
 {
+	const struct route_status *status = &overview->routes[index];
 	const struct route *route = status->route;
 	const struct git_status *git = &status->git;
 	int64_t now_ms = clock_boot_ms();
@@ -90,12 +91,13 @@ print_git(const struct route_status *status, bool doubt, struct buf *out)
 		    "until \"reproute on %s\"\n",
 		    clock_span(clock_real_s() - git->off_since_s, span),
 		    route->name);
-	if (doubt)
+	if (overview->doubt[index])
 		buf_fmt(out,
 		    "  in doubt: a fence could not be written; all reads go "
 		    "to the primary\n");
 	buf_fmt(out, "  %-14s %zu repositories known, %zu fenced\n",
 	    route->primary->name, git->known, git->fenced);
+	fresh_text(overview->conf, route, &overview->fresh[index], out);
 	for (size_t i = 0; i < route->n_replicas; i++)
 		print_replica(route->replicas[i], &git->replicas[i], out);
 	for (size_t i = 0; i < git->fenced && i < MAX_SHOWN; i++)
@@ -152,14 +154,15 @@ print_tally(const struct route *route, const struct tally *tally,
 }
 
 static void
-print_route(const struct route_status *status, bool doubt, struct buf *out)
+print_route(const struct overview *overview, size_t index, struct buf *out)
 {
+	const struct route_status *status = &overview->routes[index];
 	const struct route *route = status->route;
 
 	buf_fmt(out, "\n%s (%s, %s)\n", route->name,
 	    route->kind == ROUTE_GIT ? "git" : "registry", route->prefix);
 	if (route->kind == ROUTE_GIT) {
-		print_git(status, doubt, out);
+		print_git(overview, index, out);
 	} else if (route->to != NULL) {
 		if (!status->registry.imported)
 			buf_fmt(out,
@@ -176,16 +179,18 @@ print_route(const struct route_status *status, bool doubt, struct buf *out)
 }
 
 static void
-wire_git(struct wire *wire, const struct route_status *status, bool doubt)
+wire_git(struct wire *wire, const struct overview *overview, size_t index)
 {
+	const struct route_status *status = &overview->routes[index];
 	const struct route *route = status->route;
 	const struct git_status *git = &status->git;
 	int64_t now_ms = clock_boot_ms();
 
-	wire_bool(wire, "doubt", doubt);
+	wire_bool(wire, "doubt", overview->doubt[index]);
 	wire_bool(wire, "off", git->off_since_s != 0);
 	wire_number(wire, "epoch", (int64_t)git->epoch);
 	wire_number(wire, "known", (int64_t)git->known);
+	fresh_json(overview->conf, &overview->fresh[index], wire);
 	wire_begin_array(wire, "replicas");
 	for (size_t i = 0; i < route->n_replicas; i++) {
 		const struct replica_status *replica = &git->replicas[i];
@@ -290,8 +295,7 @@ overview_json(const struct overview *overview, struct buf *out)
 		wire_text(wire, "prefix", route->prefix);
 		wire_text(wire, "primary", route->primary->name);
 		if (overview->broken == NULL && route->kind == ROUTE_GIT)
-			wire_git(wire, &overview->routes[i],
-			    overview->doubt[i]);
+			wire_git(wire, overview, i);
 		else if (overview->broken == NULL && route->to != NULL)
 			wire_registry(wire, &overview->routes[i]);
 		wire_tally(wire, route, &overview->routes[i].tally);
@@ -308,5 +312,5 @@ overview_text(const struct overview *overview, struct buf *out)
 
 	print_head(overview, out);
 	for (size_t i = 0; i < conf->n_routes && overview->broken == NULL; i++)
-		print_route(&overview->routes[i], overview->doubt[i], out);
+		print_route(overview, i, out);
 }

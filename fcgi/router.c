@@ -134,8 +134,17 @@ open_pulse(void *arg, struct pulse **out)
 {
 	struct router *router = arg;
 	struct snapshot *snapshot = snapshot_now(&router->conf);
-	enum err err = pulse_open(snapshot->conf->run_dir, true, out);
+	const char *run_dir = snapshot->conf->run_dir;
+	struct stamps *stamps = router->decide.stamps;
+	enum err err = ERR_OK;
 
+	/* first: where nobody would see what is read, no replica serves */
+	if (stamps == NULL)
+		err = stamps_open(run_dir, true, &stamps);
+	if (err == ERR_OK) {
+		router->decide.stamps = stamps;
+		err = pulse_open(run_dir, true, out);
+	}
 	if (err == ERR_OK && pulse_claim(*out) != ERR_OK)
 		log_msg(LOG_WARNING, "%s", err_text());
 	snapshot_release(snapshot);
@@ -334,6 +343,7 @@ end(struct router *router)
 		log_msg(LOG_ERR, "%s", err_text());
 		_exit(EX_OK);
 	}
+	stamps_close(router->decide.stamps);
 	snapshots_end(&router->conf);
 }
 

@@ -19,10 +19,13 @@
 #include "sync/lanes.h"
 #include "sync/look.h"
 #include "sync/peer.h"
+#include "sync/polls.h"
+#include "sync/round.h"
+#include "sync/stamps.h"
 #include "sync/token.h"
 
 /* The loop looks at every promise of time so often, in milliseconds. */
-#define TICK_MS 1000
+#define TICK_MS ROUND_TICK_MS
 /* What no one waits for is done so often. */
 #define HOUSEKEEPING_MS 60000
 
@@ -31,12 +34,15 @@ struct daemon {
 	struct table *table;
 	struct pulse *pulse;
 	struct lanes *lanes;
+	struct stamps *stamps;
+	struct polls *polls;
 	/* by index of the route: no primary's silence holds up another's */
 	struct look *looks[MAX_ROUTES];
 	struct health *health;
 	struct inbox inbox;
 	int kick_fd;
-	int64_t refilled_ms, kept_ms; /* clock_boot_ms() of the last time */
+	/* clock_boot_ms() of the last time */
+	int64_t refilled_ms, kept_ms, swept_ms;
 };
 
 static void
@@ -209,7 +215,10 @@ tick(struct daemon *daemon, bool kicked)
 		err = lanes_refill(daemon->lanes, kicked, NULL);
 	}
 	if (err == ERR_OK)
-		err = lanes_sweep(daemon->lanes);
+		err = polls_tick(daemon->polls, now_ms);
+	if (err == ERR_OK)
+		err = lanes_sweep(daemon->lanes, now_ms - daemon->swept_ms);
+	daemon->swept_ms = now_ms;
 	if (err == ERR_OK)
 		err = keep_house(daemon, now_ms);
 	if (err == ERR_OK)
@@ -238,11 +247,15 @@ adopt(struct table_txn *txn, void *arg)
 	return err == ERR_OK ? fences_adopt(txn, clock_boot_ms()) : err;
 }
 
+/* The stamps are for routers also where no daemon reads them. */
 static enum err
 set_up(struct daemon *daemon)
 {
+	enum err err = stamps_open(daemon->conf->run_dir, true,
+	    &daemon->stamps);
+
 	daemon->lanes = lanes_new(daemon->conf, daemon->table, daemon->pulse);
-	return table_write(daemon->table, adopt, daemon);
+	return err == ERR_OK ? table_write(daemon->table, adopt, daemon) : err;
 }
 
 static enum err
@@ -257,6 +270,8 @@ start_threads(struct daemon *daemon)
 		if (daemon->conf->routes[i].kind == ROUTE_GIT)
 			daemon->looks[i] = look_new();
 	daemon->health = health_new(daemon->conf, daemon->table);
+	daemon->polls = polls_new(daemon->conf, daemon->table, daemon->lanes,
+	    daemon->stamps);
 	daemon->inbox = (struct inbox){ daemon->conf, daemon->table,
 		daemon->lanes, daemon->looks, daemon->health, kick, daemon };
 	err = inbox_start(&daemon->inbox);
@@ -266,6 +281,8 @@ start_threads(struct daemon *daemon)
 		err = health_start(daemon->health);
 	if (err == ERR_OK)
 		err = imports_start(daemon->conf, daemon->table);
+	if (err == ERR_OK)
+		err = polls_start(daemon->polls);
 	if (err == ERR_OK)
 		lanes_start(daemon->lanes);
 	return err;
@@ -340,6 +357,7 @@ daemon_once(const struct conf *conf, struct table *table, struct pulse *pulse,
 	while (err == ERR_OK && !fits)
 		err = pass(&daemon, &fits);
 	lanes_free(daemon.lanes);
+	stamps_close(daemon.stamps);
 	imports_once(conf, table);
 	if (err == ERR_OK)
 		err = keep_house(&daemon, clock_boot_ms());

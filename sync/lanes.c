@@ -19,6 +19,8 @@
 #define BATCH 500
 /* Reasons of failures are noted no more often than this, in one lane. */
 #define NOTE_MS 100
+/* Of so much time at most the sweep does at once what is due. */
+#define MAX_SWEEP_MS 10000
 
 struct lane {
 	struct lanes *all;
@@ -264,9 +266,12 @@ sweep_one(struct table_txn *txn, void *arg)
 }
 
 enum err
-lanes_sweep(struct lanes *all)
+lanes_sweep(struct lanes *all, int64_t elapsed_ms)
 {
 	const int64_t row_ms = all->conf->sync.sweep_ms;
+	/* after a suspend there is no burst */
+	const int64_t span_ms = elapsed_ms < MAX_SWEEP_MS ? elapsed_ms
+							  : MAX_SWEEP_MS;
 	size_t rows = 0;
 	enum err err = table_read(all->table, count_rows, &rows);
 
@@ -274,7 +279,7 @@ lanes_sweep(struct lanes *all)
 		struct sweep *sweep = &all->sweeps[i];
 
 		/* of all routes: one of several is swept faster than need be */
-		sweep->owed_ms += (int64_t)rows * 1000;
+		sweep->owed_ms += (int64_t)rows * span_ms;
 		for (; sweep->owed_ms >= row_ms && err == ERR_OK;
 		     sweep->owed_ms -= row_ms) {
 			err = table_read(all->table, sweep_one, sweep);

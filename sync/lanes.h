@@ -4,6 +4,7 @@
 #define SYNC_LANES_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "conf/conf.h"
 #include "sync/pulse.h"
@@ -38,10 +39,10 @@ MUST_USE enum err lanes_requeue(struct lanes *, bool *any,
 MUST_USE enum err lanes_refill(struct lanes *, bool retry, bool *all);
 
 /*
- * Puts the next share of all that is known into the lanes, so that all of it
- * was compared within sweep_s; call it once a second.
+ * Puts the next share of all that is known into the lanes, evenly spread, so
+ * that all of it was compared within sweep_s; elapsed_ms since the last call.
  */
-MUST_USE enum err lanes_sweep(struct lanes *);
+MUST_USE enum err lanes_sweep(struct lanes *, int64_t elapsed_ms);
 
 /*
  * Starts the workers: sync.fetches for each lane.  What is in the lane of a

@@ -24,6 +24,7 @@ noinst_LIBRARIES += %D%/libtruth.a
 	%D%/pack.c %D%/pack.h \
 	%D%/peer.c %D%/peer.h \
 	%D%/place.c %D%/place.h \
+	%D%/polls.c %D%/polls.h \
 	%D%/probe.c %D%/probe.h \
 	%D%/proof.c %D%/proof.h \
 	%D%/pulse.c %D%/pulse.h \
@@ -33,8 +34,11 @@ noinst_LIBRARIES += %D%/libtruth.a
 	%D%/repo.c %D%/repo.h \
 	%D%/report.c %D%/report.h \
 	%D%/root.c %D%/root.h \
+	%D%/round.c %D%/round.h \
 	%D%/row.c %D%/row.h \
+	%D%/shared.c %D%/shared.h \
 	%D%/spawn.c %D%/spawn.h \
+	%D%/stamps.c %D%/stamps.h \
 	%D%/table.c %D%/table.h \
 	%D%/tidy.c %D%/tidy.h \
 	%D%/token.c %D%/token.h \

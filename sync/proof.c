@@ -382,6 +382,7 @@ proof_run(struct table *table, struct http *http, const struct conf *conf,
 	if (err != ERR_OK)
 		return err;
 	result.generation = comparison.generation;
+	result.marked = comparison.marked;
 	if (!comparison.fenced) {
 		err = route->proof == PROOF_REFS
 		    ? compare_refs(&comparison, &result)
@@ -398,6 +399,7 @@ struct unreported {
 	const struct route *route;
 	const struct upstream *replica;
 	const char *name;
+	uint64_t generation; /* noted before the comparison */
 	bool raised;
 };
 
@@ -415,7 +417,8 @@ raise_if_current(struct table_txn *txn, void *arg)
 	if (err == ERR_OK)
 		err = epochs_get(txn, unreported->route, unreported->replica,
 		    &epochs);
-	if (err != ERR_OK ||
+	/* what was reported meanwhile is known, and perhaps why they differed */
+	if (err != ERR_OK || row.generation != unreported->generation ||
 	    !row_is_current(&row, unreported->replica, &epochs))
 		return err;
 	err = row_raise(txn, unreported->route, unreported->name, NULL,
@@ -429,11 +432,13 @@ proof_unreported(struct table *table, const struct route *route,
     const struct upstream *replica, const char *name,
     const struct proof_result *result, bool *raised)
 {
-	struct unreported unreported = { route, replica, name, false };
+	struct unreported unreported = { route, replica, name,
+		result->generation, false };
 	enum err err = ERR_OK;
 
-	if (result->outcome == PROOF_DIFFERS ||
-	    result->outcome == PROOF_UNVERIFIED)
+	if (result->marked &&
+	    (result->outcome == PROOF_DIFFERS ||
+		result->outcome == PROOF_UNVERIFIED))
 		err = table_write(table, raise_if_current, &unreported);
 	if (err == ERR_OK)
 		*raised = unreported.raised;

@@ -3,6 +3,8 @@
 #ifndef SYNC_PROOF_H
 #define SYNC_PROOF_H
 
+#include <stdbool.h>
+
 #include "conf/conf.h"
 #include "sync/http.h"
 #include "sync/refs.h"
@@ -23,6 +25,7 @@ struct proof_result {
 	struct refs_digest primary;
 	struct refs_digest replica; /* digest "": no such repository */
 	uint64_t generation;	    /* noted before comparing */
+	bool marked;		    /* then the replica's mark counted */
 	unsigned primary_status;    /* of PROOF_GONE */
 	char note[256];		    /* for people, or "" */
 };
@@ -43,9 +46,10 @@ MUST_USE enum err proof_run(struct table *, struct http *, const struct conf *,
     struct proof_result *out);
 
 /*
- * After it: where the replica is not what its current mark says, somebody
- * changed one of the two and told nobody; then the generation rises, and
- * *raised says so.
+ * After it: where the replica is not what its mark says, which counted before
+ * the comparison and still does, somebody changed one of the two and told
+ * nobody.  Which of the two is not asked: the generation rises, so that no
+ * mark counts, nor any comparison under way, and *raised says so.
  */
 MUST_USE enum err proof_unreported(struct table *, const struct route *,
     const struct upstream *replica, const char *name,

@@ -8,14 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "conf/clock.h"
 #include "sync/counts.h"
 #include "sync/pulse.h"
+#include "sync/shared.h"
 
 /* Only for pulse.c, pulse_file.c, news.c and counts.c. */
 
-/* Stands for the layout of struct map, too: one is changed with the other. */
-#define MAGIC "reproute pulse 3"
 /* Words of doubt; routes that share one are in doubt together. */
 #define DOUBTS 256
 /* Words of news; who waits for one looks for nothing when another's came. */
@@ -45,8 +43,7 @@ struct counts {
 
 /* The file.  Between processes only lock-free atomics work. */
 struct map {
-	char magic[sizeof(MAGIC)];
-	char boot_id[BOOT_ID_SIZE];
+	struct shared head;
 	_Atomic int64_t beat_ms; /* clock_boot_ms(); 0: none yet */
 	/* by slot: when what a dead one left is over (clock_boot_ms()) */
 	_Atomic int64_t until_ms[MAX_ROUTERS];

@@ -60,6 +60,7 @@ UNIT_TESTS = \
 	%D%/unit/pipe_test \
 	%D%/unit/place_test \
 	%D%/unit/places_test \
+	%D%/unit/polls_test \
 	%D%/unit/probe_test \
 	%D%/unit/program_test \
 	%D%/unit/proof_test \
@@ -71,10 +72,12 @@ UNIT_TESTS = \
 	%D%/unit/repo_test \
 	%D%/unit/request_test \
 	%D%/unit/root_test \
+	%D%/unit/round_test \
 	%D%/unit/row_test \
 	%D%/unit/rules_test \
 	%D%/unit/snapshot_test \
 	%D%/unit/spawn_test \
+	%D%/unit/stamps_test \
 	%D%/unit/status_test \
 	%D%/unit/table_kill_test \
 	%D%/unit/table_test \

@@ -253,6 +253,8 @@ static const struct {
 	{ ROUTE(GIT "wait_ms = -1;"), "3", "0 to 10000" },
 	{ ROUTE(REG "wait_ms = 10;"), "3", "wait_ms" },
 	{ ROUTE(GIT "wait_s = 10;"), "3", "unknown key wait_s" },
+	{ ROUTE(GIT "poll_s = 0;"), "3", "1 to 3600" },
+	{ ROUTE(GIT "poll_rate = 1001;"), "3", "1 to 1000" },
 	{ ROUTE(REG "import_s = 0;"), "3", "1 to 604800" },
 	{ ROUTE(REG "provisional_s = 0;"), "3", "provisional_s = 0" },
 	{ ROUTE(GIT "},\n{" GIT), "4", "the route \"g\" is in " },
@@ -401,6 +403,8 @@ test_defaults(void)
 	tap_int(git->push_max_ms, 21600000, "push_max_s");
 	tap_int(git->watch_ms, 5000, "watch_s");
 	tap_int(git->wait_ms, 1000, "wait_ms");
+	tap_int(git->poll_ms, 10000, "poll_s");
+	tap_int(git->poll_rate, 20, "poll_rate");
 	tap_ok(git->command == NULL, "command");
 	tap_int(registry->kind, ROUTE_REGISTRY, "kind of r");
 	tap_ok(registry->to == NULL && registry->rules == NULL, "no migrate");
@@ -416,7 +420,8 @@ test_defaults(void)
 	"converge = \"command\"; "                                             \
 	"command = (\"ssh\", \"{upstream}\", \"git-fetch {name}\"); "          \
 	"scope = \"host\"; fold_case = true; fence_s = 1; push_max_s = 2; "    \
-	"watch_s = 3; undecided_writes = \"primary\"; wait_ms = 0; "
+	"watch_s = 3; undecided_writes = \"primary\"; wait_ms = 0; "           \
+	"poll_s = 4; poll_rate = 6; "
 #define EVERY_REG                                                              \
 	REG "import_s = 4; provisional_s = 5; migrate = { "                    \
 	    "to = \"new\"; include = (\"^a\", { name = \"b\"; "                \
@@ -475,6 +480,8 @@ test_every_key(void)
 	tap_int(git->push_max_ms, 2000, "push_max_s");
 	tap_int(git->watch_ms, 3000, "watch_s");
 	tap_int(git->wait_ms, 0, "wait_ms");
+	tap_int(git->poll_ms, 4000, "poll_s");
+	tap_int(git->poll_rate, 6, "poll_rate");
 	tap_ok(conf_is_replica(git, conf_upstream(conf, "s1"), &index) &&
 		index == 1,
 	    "s1 is the second replica");

@@ -145,6 +145,42 @@ test_answers(void)
 	scene_end(&scene);
 }
 
+/* Asked in this order: who is stamped as read by then? */
+static const struct {
+	const char *claim, *method, *target, *name;
+	bool stamped;
+} stampings[] = {
+	{ "a push is no read", "POST", "/git/p/fresh/git-receive-pack",
+	    "p/fresh", false },
+	{ "nor is an archive", "GET", "/git/p/fresh/archive", "p/fresh",
+	    false },
+	{ "a read, wherever it goes", "POST", "/git/p/fresh/git-upload-pack",
+	    "p/fresh", true },
+	{ "one that lags", "GET",
+	    "/git/p/lags.git/info/refs?service=git-upload-pack", "p/lags",
+	    true },
+	{ "one that has no row", "POST", "/git/p/new/git-upload-pack", "p/new",
+	    false },
+	{ "a registry's", "GET", "/v2/team/a/tags/list", "team/a", false },
+};
+
+static void
+test_stamps(void)
+{
+	struct scene scene;
+	bool token;
+
+	scene_begin(&scene, "stamps", false, false, NULL);
+	for (size_t i = 0; i < COUNT(stampings); i++) {
+		(void)ask(&scene, stampings[i].method, stampings[i].target,
+		    &token);
+		tap_int(stamps_get_s(scene.decide.stamps, scene.world.code,
+			    stampings[i].name) >= 0,
+		    stampings[i].stamped, "%s: stamped", stampings[i].claim);
+	}
+	scene_end(&scene);
+}
+
 static const struct {
 	const char *claim, *variables, *answer;
 } forms[] = {
@@ -229,6 +265,7 @@ int
 main(void)
 {
 	test_answers();
+	test_stamps();
 	test_forms();
 	test_locked();
 	return tap_done();

@@ -336,7 +336,7 @@ sweep(void)
 		tap_must(
 		    table_write(world.table, learn_many, (void *)&step->rows));
 		for (int j = 0; j < step->calls && err == ERR_OK; j++)
-			err = lanes_sweep(lanes);
+			err = lanes_sweep(lanes, 1000);
 		tap_int(err, ERR_OK, "swept");
 		work(lanes);
 		tap_int(host.two.adverts, step->compared,

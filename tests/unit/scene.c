@@ -67,6 +67,7 @@ scene_begin(struct scene *scene, const char *name, bool locked, bool blind,
 		.arg = scene,
 		.conf = &scene->conf };
 	struct world *world = &scene->world;
+	struct stamps *stamps = NULL;
 	struct conf *conf = NULL;
 
 	memset(scene, 0, sizeof(*scene));
@@ -83,6 +84,8 @@ scene_begin(struct scene *scene, const char *name, bool locked, bool blind,
 	tap_must(wake_bind(scene->tool.dir, WAKE_SOCKET, &scene->wakes));
 	snapshots_init(&scene->conf, conf);
 	looks_init(&scene->decide.looks);
+	tap_must(stamps_open(scene->tool.dir, true, &stamps));
+	scene->decide.stamps = stamps;
 	scene->decide.conf = &scene->conf;
 	tap_must(writer_start(&options, &scene->decide.writer));
 	if (!locked)
@@ -95,6 +98,7 @@ scene_end(struct scene *scene)
 {
 	tap_must(writer_stop(scene->decide.writer));
 	snapshots_end(&scene->conf);
+	stamps_close(scene->decide.stamps);
 	close(scene->wakes);
 	tool_end(&scene->tool);
 	if (!scene->locked)

@@ -11,6 +11,7 @@
 #include "sync/fence.h"
 #include "sync/place.h"
 #include "sync/pulse.h"
+#include "sync/stamps.h"
 #include "tests/unit/tap.h"
 #include "tests/unit/tool.h"
 
@@ -95,6 +96,18 @@ scene_end(struct scene *scene)
 	world_close(&scene->world);
 }
 
+/* As the daemon does, of the route code. */
+static void
+tell(const struct scene *scene, int64_t bound_ms, int64_t polled)
+{
+	const struct pace pace = { clock_boot_ms(), bound_ms, polled };
+	struct stamps *stamps = NULL;
+
+	tap_must(stamps_open(scene->tool.dir, true, &stamps));
+	stamps_tell(stamps, scene->world.code, &pace);
+	stamps_close(stamps);
+}
+
 static void
 fill_tally(const struct scene *scene)
 {
@@ -124,6 +137,7 @@ fill(struct scene *scene)
 	tap_must(table_write(world->table, fill_others, world));
 	pulse_beat(scene->pulse);
 	fill_tally(scene);
+	tell(scene, 9999, 3);
 }
 
 static const char *const text_pieces[] = {
@@ -132,7 +146,10 @@ static const char *const text_pieces[] = {
 	" s ago\ntable      ",
 	" reader slots\n",
 	"\ncode (git, /git/)\n",
-	"  main           2 repositories known, 1 fenced\n",
+	"  main           2 repositories known, 1 fenced\n"
+	"  freshness      reported changes are seen at once, others within "
+	"10 s of a read (poll_s), else 60 min (sweep_s)\n"
+	"  one ",
 	"  one            up, drained, lags in 1\n",
 	"  two            down, lags in 2; since ",
 	" s: timeout\n",
@@ -143,7 +160,9 @@ static const char *const text_pieces[] = {
 	"for 1\n",
 	"\nmore (git, /more/)\n  switched off since ",
 	" s: all reads go to the primary until \"reproute on more\"\n",
-	"  other          0 repositories known, 0 fenced\n",
+	"  other          0 repositories known, 0 fenced\n"
+	"  freshness      reported changes are seen at once, others are not: "
+	"reproute-syncd does not run, or only with --once\n",
 	"\nimages (registry, /v2/)\n",
 	"  both catalogues were not imported yet: what has no place stays "
 	"on old\n",
@@ -158,7 +177,9 @@ static const char *const json_pieces[] = {
 	"\"heartbeat_error\":null,\"table_error\":null,",
 	"{\"route\":\"code\",\"kind\":\"git\",\"prefix\":\"/git/\","
 	"\"primary\":\"main\",\"doubt\":false,\"off\":false,\"epoch\":0,"
-	"\"known\":2,",
+	"\"known\":2,\"freshness\":{\"why\":\"poll_s\","
+	"\"unreported_s\":10,\"unread_s\":3600,\"read\":3},",
+	"\"freshness\":{\"why\":\"unseen\",\"unreported_s\":null},",
 	"{\"upstream\":\"one\",\"down\":false,\"why\":null,\"since\":0,"
 	"\"drained\":true,\"epoch\":0,\"lagging\":1,",
 	"{\"upstream\":\"two\",\"down\":true,\"why\":\"timeout\",\"since\":",
@@ -200,6 +221,75 @@ test_overview(void)
 	tool_says(&scene.tool, ", 24 fenced\n", "all fences are counted");
 	tool_says(&scene.tool, "    and 4 more\n", "not all are shown");
 	scene_end(&scene);
+}
+
+/* With a poll_s of 10 and a poll_rate of 20; text and JSON say the same. */
+static const struct {
+	const char *claim;
+	size_t replicas;
+	enum proof proof;
+	int64_t told_ago_ms; /* -1: never */
+	int64_t bound_ms, polled;
+	const char *text, *json;
+} freshnesses[] = {
+	{ "no replicas", 0, PROOF_REFS, 0, 9000, 9, "", "{}\n" },
+	{ "nobody polls", 2, PROOF_REFS, -1, 0, 0,
+	    "others are not: reproute-syncd does not run, or only with "
+	    "--once\n",
+	    "{\"why\":\"unseen\",\"unreported_s\":null}" },
+	{ "nobody does any more", 2, PROOF_REFS, 180001, 9000, 9,
+	    "others are not: reproute-syncd", "\"unseen\"" },
+	{ "nothing is read", 2, PROOF_REFS, 1000, 0, 0,
+	    "others within 10 s of a read (poll_s), else 60 min (sweep_s)\n",
+	    "{\"why\":\"poll_s\",\"unreported_s\":10,\"unread_s\":3600,"
+	    "\"read\":0}" },
+	{ "in time", 2, PROOF_REFS, 1000, 10000, 9, "within 10 s of a read",
+	    "\"read\":9}" },
+	{ "more than poll_rate allows for", 2, PROOF_REFS, 1000, 33001, 340,
+	    "others within 34 s of a read (340 are read, at poll_rate 20; "
+	    "poll_s is 10), else",
+	    "{\"why\":\"poll_rate\",\"unreported_s\":34," },
+	{ "as much as it allows for", 2, PROOF_REFS, 1000, 10001, 100,
+	    "others within 11 s of a read (poll_s is 10), else",
+	    "{\"why\":\"late\",\"unreported_s\":11," },
+	{ "by commit", 2, PROOF_COMMIT, 1000, 9000, 9,
+	    "others are not (proof = \"commit\")\n",
+	    "{\"why\":\"proof\",\"unreported_s\":null}" },
+};
+
+static void
+test_fresh(void)
+{
+	const struct conf conf = { .sync = { .valid_ms = 180000,
+				       .sweep_ms = 3600000 } };
+
+	for (size_t i = 0; i < COUNT(freshnesses); i++) {
+		const struct route route = {
+			.n_replicas = freshnesses[i].replicas,
+			.proof = freshnesses[i].proof,
+			.poll_ms = 10000,
+			.poll_rate = 20,
+		};
+		const struct pace pace = { .told_ms = 500000 -
+			    freshnesses[i].told_ago_ms,
+			.bound_ms = freshnesses[i].bound_ms,
+			.polled = freshnesses[i].polled };
+		struct fresh fresh = fresh_of(&conf, &route,
+		    freshnesses[i].told_ago_ms == -1 ? NULL : &pace, 500000);
+		struct wire *wire = wire_new();
+		struct buf text = { 0 }, json = { 0 };
+
+		buf_puts(&text, "");
+		fresh_text(&conf, &route, &fresh, &text);
+		fresh_json(&conf, &fresh, wire);
+		wire_finish(wire, &json);
+		tap_ok(strstr(text.data, freshnesses[i].text) != NULL, "%s: %s",
+		    freshnesses[i].claim, text.data);
+		tap_ok(strstr(json.data, freshnesses[i].json) != NULL, "%s: %s",
+		    freshnesses[i].claim, json.data);
+		buf_free(&text);
+		buf_free(&json);
+	}
 }
 
 /* Whatever a person must see to makes it red. */
@@ -333,6 +423,7 @@ int
 main(void)
 {
 	test_overview();
+	test_fresh();
 	test_red();
 	test_no_table();
 	test_names();

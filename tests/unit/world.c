@@ -49,7 +49,9 @@ make_routes(struct world *world)
 		.replicas = { world->one, world->two },
 		.fence_ms = 900000,
 		.push_max_ms = 21600000,
-		.watch_ms = 5000 };
+		.watch_ms = 5000,
+		.poll_ms = 10000,
+		.poll_rate = 20 };
 	*world->more = (struct route){ .name = "more",
 		.kind = ROUTE_GIT,
 		.prefix = "/more/",
@@ -58,7 +60,9 @@ make_routes(struct world *world)
 		.replicas = { world->two },
 		.fence_ms = 900000,
 		.push_max_ms = 21600000,
-		.watch_ms = 5000 };
+		.watch_ms = 5000,
+		.poll_ms = 10000,
+		.poll_rate = 20 };
 	*world->images = (struct route){ .name = "images",
 		.kind = ROUTE_REGISTRY,
 		.prefix = "/v2/",
