@@ -60,7 +60,8 @@ struct route {
 	enum scope scope;
 	bool fold_case;
 	int64_t fence_ms, push_max_ms, watch_ms;
-	unsigned wait_ms; /* 0: no read waits for a mark */
+	unsigned wait_ms;	/* 0: no read waits for a mark */
+	unsigned replica_share; /* percent of clients who may use replicas */
 
 	/* registry; to is NULL where nothing migrates */
 	const struct upstream *to;

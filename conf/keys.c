@@ -74,6 +74,8 @@ static const struct key route_keys[] = {
 	{ "push_max_s", set_ms, AT(route, push_max_ms), 1, 7 * DAY_S, 21600,
 	    .in = IN_GIT },
 	{ "watch_s", set_ms, AT(route, watch_ms), 1, 3600, 5, .in = IN_GIT },
+	{ "replica_share", set_unsigned, AT(route, replica_share), 0, 100, 100,
+	    .in = IN_GIT },
 	{ "wait_ms", set_unsigned, AT(route, wait_ms), 0, 10000, 1000,
 	    .in = IN_GIT },
 

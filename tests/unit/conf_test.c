@@ -249,6 +249,9 @@ static const struct {
 	{ ROUTE(GIT "fence_s = 0;"), "3", "1 to 86400" },
 	{ ROUTE(GIT "push_max_s = 60;"), "3", "write 900 or more" },
 	{ ROUTE(GIT "watch_s = 3601;"), "3", "1 to 3600" },
+	{ ROUTE(GIT "replica_share = 101;"), "3", "0 to 100" },
+	{ ROUTE(GIT "replica_share = 0.5;"), "3", "replica_share" },
+	{ ROUTE(REG "replica_share = 1;"), "3", "replica_share" },
 	{ ROUTE(GIT "wait_ms = 10001;"), "3", "0 to 10000" },
 	{ ROUTE(GIT "wait_ms = -1;"), "3", "0 to 10000" },
 	{ ROUTE(REG "wait_ms = 10;"), "3", "wait_ms" },
@@ -400,6 +403,7 @@ test_defaults(void)
 	tap_int(git->push_max_ms, 21600000, "push_max_s");
 	tap_int(git->watch_ms, 5000, "watch_s");
 	tap_int(git->wait_ms, 1000, "wait_ms");
+	tap_int(git->replica_share, 100, "replica_share");
 	tap_ok(git->command == NULL, "command");
 	tap_int(registry->kind, ROUTE_REGISTRY, "kind of r");
 	tap_ok(registry->to == NULL && registry->rules == NULL, "no migrate");
@@ -415,7 +419,7 @@ test_defaults(void)
 	"converge = \"command\"; "                                             \
 	"command = (\"ssh\", \"{upstream}\", \"git-fetch {name}\"); "          \
 	"scope = \"host\"; fold_case = true; fence_s = 1; push_max_s = 2; "    \
-	"watch_s = 3; wait_ms = 0; "
+	"watch_s = 3; wait_ms = 0; replica_share = 0; "
 #define EVERY_REG                                                              \
 	REG "import_s = 4; provisional_s = 5; migrate = { "                    \
 	    "to = \"new\"; include = (\"^a\", { name = \"b\"; "                \
@@ -473,6 +477,7 @@ test_every_key(void)
 	tap_int(git->push_max_ms, 2000, "push_max_s");
 	tap_int(git->watch_ms, 3000, "watch_s");
 	tap_int(git->wait_ms, 0, "wait_ms");
+	tap_int(git->replica_share, 0, "replica_share");
 	tap_ok(conf_is_replica(git, conf_upstream(conf, "s1"), &index) &&
 		index == 1,
 	    "s1 is the second replica");

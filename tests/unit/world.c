@@ -47,6 +47,7 @@ make_routes(struct world *world)
 		.primary = world->main,
 		.n_replicas = 2,
 		.replicas = { world->one, world->two },
+		.replica_share = 100,
 		.fence_ms = 900000,
 		.push_max_ms = 21600000,
 		.watch_ms = 5000 };
@@ -56,6 +57,7 @@ make_routes(struct world *world)
 		.primary = &upstreams[OTHER],
 		.n_replicas = 1,
 		.replicas = { world->two },
+		.replica_share = 100,
 		.fence_ms = 900000,
 		.push_max_ms = 21600000,
 		.watch_ms = 5000 };
