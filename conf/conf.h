@@ -43,6 +43,10 @@ enum converge {
 	CONVERGE_NONE,	   /* somebody else's business: only compare */
 };
 enum scope { SCOPE_REPOSITORY, SCOPE_HOST };
+enum mode {
+	MODE_SERVE,
+	MODE_OBSERVE, /* decides and counts, and the primary serves */
+};
 
 /* A URL prefix with its kind, its primary, and where else it may go. */
 struct route {
@@ -50,6 +54,7 @@ struct route {
 	enum route_kind kind;
 	char *prefix; /* "/" at both ends; of a registry "/v2/" */
 	const struct upstream *primary;
+	enum mode mode;
 
 	/* git */
 	const struct upstream *replicas[MAX_REPLICAS];
@@ -114,7 +119,8 @@ const struct upstream *conf_side(const struct route *, int side);
 
 /*
  * What the marks of a route rest on (name, kind, prefix, primary's url,
- * proof, fold_case) and of one of its replicas (url, endpoint), as 64 bits:
+ * proof, fold_case, and whether it is observed: then a push may go without a
+ * fence) and of one of its replicas (url, endpoint), as 64 bits:
  * when it changes, the epoch rises.
  */
 uint64_t route_fingerprint(const struct route *);

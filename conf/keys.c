@@ -41,6 +41,12 @@ static const char *const scopes[] = {
 	NULL,
 };
 
+static const char *const modes[] = {
+	[MODE_SERVE] = "serve",
+	[MODE_OBSERVE] = "observe",
+	NULL,
+};
+
 static const struct key upstream_keys[] = {
 	{ "name", set_text, AT(upstream, name), .legal = legal_upstream_name,
 	    .required = true },
@@ -61,6 +67,7 @@ static const struct key route_keys[] = {
 	{ "prefix", set_text, AT(route, prefix), .high = 255,
 	    .required = true },
 	{ "primary", set_upstream, AT(route, primary), .required = true },
+	{ "mode", set_word, AT(route, mode), .words = modes },
 
 	{ "replicas", set_replicas, .in = IN_GIT },
 	{ "proof", set_word, AT(route, proof), .words = proofs, .in = IN_GIT },

@@ -171,6 +171,17 @@ choose_replica(const struct request *request, const struct client *client,
 	out->candidates[out->n_candidates++] = route->primary;
 }
 
+/* The rest of the decision is told as it is; it just is not carried out. */
+static void
+observe(const struct route *route, struct decision *out)
+{
+	if (route->mode != MODE_OBSERVE)
+		return;
+	out->observed = out->upstream;
+	out->upstream = route->primary->name;
+	out->places = out->may_wait = false;
+}
+
 void
 choose_git(const struct request *request, const struct client *client,
     const struct git_view *view, struct decision *out)
@@ -197,6 +208,7 @@ choose_git(const struct request *request, const struct client *client,
 	}
 	out->wants_look = route->n_replicas > 0 &&
 	    (out->reason == REASON_UNKNOWN || out->reason == REASON_LAGGING);
+	observe(route, out);
 }
 
 /* Row 4: the row's word holds, also for an upstream of earlier rules. */
@@ -231,15 +243,13 @@ choose_by_rules(const struct request *request, struct decision *out)
 	    said[verdict]);
 }
 
-void
-choose_registry(const struct request *request, const struct registry_view *view,
+/* All rows, as they are carried out in mode "serve". */
+static void
+choose_side(const struct request *request, const struct registry_view *view,
     struct decision *out)
 {
 	const struct route *route = request->route;
 
-	*out = (struct decision){ .reason = REASON_NO_ROUTE };
-	if (route == NULL)
-		return;
 	if (!choose_needs_view(request)) {
 		decide(out, route->primary, REASON_OTHER);
 		return;
@@ -256,4 +266,15 @@ choose_registry(const struct request *request, const struct registry_view *view,
 		decide(out, route->primary, REASON_NOT_IMPORTED);
 	else
 		choose_by_rules(request, out);
+}
+
+void
+choose_registry(const struct request *request, const struct registry_view *view,
+    struct decision *out)
+{
+	*out = (struct decision){ .reason = REASON_NO_ROUTE };
+	if (request->route == NULL)
+		return;
+	choose_side(request, view, out);
+	observe(request->route, out);
 }

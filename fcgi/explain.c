@@ -298,6 +298,20 @@ decide_registry(struct table *table, struct finding *out)
 	return ERR_OK;
 }
 
+static void
+note_observed(struct finding *out)
+{
+	const struct decision *decision = &out->decision;
+
+	if (decision->observed == NULL)
+		return;
+	buf_fmt(next_note(out),
+	    strcmp(decision->observed, decision->upstream) == 0
+		? "the route is only observed"
+		: "the route is only observed: %s would be answered",
+	    decision->observed);
+}
+
 static enum err
 find_out(const struct admin *admin, const struct question *question,
     struct finding *out)
@@ -316,6 +330,7 @@ find_out(const struct admin *admin, const struct question *question,
 		err = decide_git(admin, table, question, out);
 	else
 		err = decide_registry(table, out);
+	note_observed(out);
 	if (table != NULL)
 		table_close(table);
 	return err;

@@ -377,6 +377,50 @@ test_outside(void)
 	git.wait_ms = 0;
 }
 
+/* All is as it would be, but the primary is answered. */
+static void
+test_observed(void)
+{
+	static const struct {
+		const char *claim;
+		enum op op;
+		bool current;
+		const char *reason, *observed;
+		bool raises_fence, wants_look;
+	} rows[] = {
+		{ "a replica", OP_GIT_REFS, true, "replica", "slave", false,
+		    false },
+		{ "lagging", OP_GIT_REFS, false, "lagging", "master", false,
+		    true },
+		{ "a push", OP_GIT_RECEIVE_PACK, true, "write", "master", true,
+		    false },
+	};
+
+	git.mode = MODE_OBSERVE;
+	git.wait_ms = 1000;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct request request = request_of(&git, rows[i].op, "p/r");
+		struct git_view view = good_view();
+		struct decision out;
+
+		for (size_t k = 0; k < N_REPLICAS; k++)
+			view.replicas[k].current = rows[i].current;
+		choose_git(&request, &someone, &view, &out);
+		tap_str(out.upstream, "master", "observed, %s: upstream",
+		    rows[i].claim);
+		tap_str(reason_word(out.reason), rows[i].reason,
+		    "observed, %s: reason", rows[i].claim);
+		tap_ok(strncmp(out.observed, rows[i].observed,
+			   strlen(rows[i].observed)) == 0,
+		    "observed, %s: who would serve", rows[i].claim);
+		tap_ok(out.raises_fence == rows[i].raises_fence &&
+			out.wants_look == rows[i].wants_look && !out.may_wait,
+		    "observed, %s: what goes on", rows[i].claim);
+	}
+	git.mode = MODE_SERVE;
+	git.wait_ms = 0;
+}
+
 static void
 test_no_replicas(void)
 {
@@ -748,6 +792,7 @@ main(void)
 	test_waits();
 	test_share();
 	test_outside();
+	test_observed();
 	test_no_replicas();
 	test_no_route();
 	test_spread();

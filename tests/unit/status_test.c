@@ -98,17 +98,19 @@ scene_end(struct scene *scene)
 static void
 fill_tally(const struct scene *scene)
 {
-	const struct decision lagging = { .reason = REASON_LAGGING },
-			      replica = { .reason = REASON_REPLICA };
+	const struct decision lagging = { .upstream = "main",
+		.reason = REASON_LAGGING };
+	const struct decision replica = { .upstream = "one",
+		.reason = REASON_REPLICA };
 	const struct route *code = scene->world.code;
 
 	tally_decision(scene->pulse, code, &replica);
 	tally_decision(scene->pulse, code, &lagging);
 	tally_decision(scene->pulse, code, &replica);
-	tally_wait(scene->pulse, code, TALLY_WAITED);
-	tally_wait(scene->pulse, code, TALLY_WAITED);
-	tally_wait(scene->pulse, code, TALLY_LATE);
-	tally_wait(scene->pulse, code, TALLY_SERVED);
+	tally_event(scene->pulse, code, TALLY_WAITED);
+	tally_event(scene->pulse, code, TALLY_WAITED);
+	tally_event(scene->pulse, code, TALLY_LATE);
+	tally_event(scene->pulse, code, TALLY_SERVED);
 }
 
 static void
@@ -139,6 +141,7 @@ static const char *const text_pieces[] = {
 	"    p/up                           1 up, 1 broken off, 0 watched, "
 	"oldest ",
 	"  decided        lagging 1, replica 2\n"
+	"  replicas       served 2 of 3, 66 %\n"
 	"  waited         2 for a mark: replicas served 1, none came in time "
 	"for 1\n",
 	"\nmore (git, /more/)\n  switched off since ",
@@ -157,7 +160,7 @@ static const char *const json_pieces[] = {
 	"{\"red\":false,\"yellow\":true,\"heartbeat_ms\":",
 	"\"heartbeat_error\":null,\"table_error\":null,",
 	"{\"route\":\"code\",\"kind\":\"git\",\"prefix\":\"/git/\","
-	"\"primary\":\"main\",\"doubt\":false,\"off\":false,\"epoch\":0,"
+	"\"mode\":\"serve\",\"primary\":\"main\",\"doubt\":false,\"off\":false,\"epoch\":0,"
 	"\"known\":2,",
 	"{\"upstream\":\"one\",\"down\":false,\"why\":null,\"since\":0,"
 	"\"drained\":true,\"epoch\":0,\"lagging\":1,",
@@ -165,7 +168,7 @@ static const char *const json_pieces[] = {
 	"\"fenced\":1,\"fences\":[{\"repository\":\"p/up\",\"up\":1,"
 	"\"broken_off\":1,\"watched\":0,\"oldest_ms\":",
 	"}],\"decided\":{\"lagging\":1,\"replica\":2},\"waited\":2,"
-	"\"waited_served\":1,\"waited_late\":1},{\"route\":\"more\",",
+	"\"waited_served\":1,\"waited_late\":1,\"elsewhere\":2},{\"route\":\"more\",",
 	"\"imported\":false,\"sides\":[{\"upstream\":\"old\",\"placed\":0,"
 	"\"provisional\":1,\"completed\":1,\"started\":0,\"names\":2,"
 	"\"conflicts\":1},{\"upstream\":\"new\",\"placed\":1,",

@@ -18,6 +18,8 @@ put_route(FILE *file, const struct route *route, const char *migrate)
 	    "primary = \"%s\";\n",
 	    route->name, route->kind == ROUTE_GIT ? "git" : "registry",
 	    route->prefix, route->primary->name);
+	if (route->mode == MODE_OBSERVE)
+		fputs("  mode = \"observe\";\n", file);
 	if (route->kind == ROUTE_GIT) {
 		fputs("  authorize = \"webserver\"; replicas = (", file);
 		for (size_t i = 0; i < route->n_replicas; i++)
