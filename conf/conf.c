@@ -361,6 +361,8 @@ route_fingerprint(const struct route *route)
 	buf_fmt(&words, "%s\n%d\n%s\n%s\n%d\n%d\n", route->name,
 	    (int)route->kind, route->prefix, route->primary->url,
 	    (int)route->proof, (int)route->fold_case);
+	if (route->mode == MODE_OBSERVE)
+		buf_puts(&words, "observe\n");
 	value = digest_64(words.data, words.len);
 	buf_free(&words);
 	return value;

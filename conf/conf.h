@@ -45,6 +45,10 @@ enum converge {
 enum scope { SCOPE_REPOSITORY, SCOPE_HOST };
 /* What the web server does with a write while the router does not answer. */
 enum undecided { UNDECIDED_REFUSE, UNDECIDED_PRIMARY };
+enum mode {
+	MODE_SERVE,
+	MODE_OBSERVE, /* decides and counts, and the primary serves */
+};
 
 /* A URL prefix with its kind, its primary, and where else it may go. */
 struct route {
@@ -52,6 +56,7 @@ struct route {
 	enum route_kind kind;
 	char *prefix; /* "/" at both ends; of a registry "/v2/" */
 	const struct upstream *primary;
+	enum mode mode;
 
 	/* git */
 	const struct upstream *replicas[MAX_REPLICAS];
@@ -63,8 +68,9 @@ struct route {
 	enum undecided undecided_writes;
 	bool fold_case;
 	int64_t fence_ms, push_max_ms, watch_ms, poll_ms;
-	unsigned wait_ms;   /* 0: no read waits for a mark */
-	unsigned poll_rate; /* comparisons a second, at one upstream */
+	unsigned wait_ms;	/* 0: no read waits for a mark */
+	unsigned poll_rate;	/* comparisons a second, at one upstream */
+	unsigned replica_share; /* percent of clients who may use replicas */
 
 	/* registry; to is NULL where nothing migrates */
 	const struct upstream *to;
@@ -117,7 +123,8 @@ const struct upstream *conf_side(const struct route *, int side);
 
 /*
  * What the marks of a route rest on (name, kind, prefix, primary's url,
- * proof, fold_case) and of one of its replicas (url, endpoint), as 64 bits:
+ * proof, fold_case, and whether it is observed: then a push may go without a
+ * fence) and of one of its replicas (url, endpoint), as 64 bits:
  * when it changes, the epoch rises.
  */
 uint64_t route_fingerprint(const struct route *);

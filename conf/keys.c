@@ -47,6 +47,12 @@ static const char *const undecideds[] = {
 	NULL,
 };
 
+static const char *const modes[] = {
+	[MODE_SERVE] = "serve",
+	[MODE_OBSERVE] = "observe",
+	NULL,
+};
+
 static const struct key upstream_keys[] = {
 	{ "name", set_text, AT(upstream, name), .legal = legal_upstream_name,
 	    .required = true },
@@ -67,6 +73,7 @@ static const struct key route_keys[] = {
 	{ "prefix", set_text, AT(route, prefix), .high = 255,
 	    .required = true },
 	{ "primary", set_upstream, AT(route, primary), .required = true },
+	{ "mode", set_word, AT(route, mode), .words = modes },
 
 	{ "replicas", set_replicas, .in = IN_GIT },
 	{ "proof", set_word, AT(route, proof), .words = proofs, .in = IN_GIT },
@@ -82,6 +89,8 @@ static const struct key route_keys[] = {
 	{ "push_max_s", set_ms, AT(route, push_max_ms), 1, 7 * DAY_S, 21600,
 	    .in = IN_GIT },
 	{ "watch_s", set_ms, AT(route, watch_ms), 1, 3600, 5, .in = IN_GIT },
+	{ "replica_share", set_unsigned, AT(route, replica_share), 0, 100, 100,
+	    .in = IN_GIT },
 	{ "wait_ms", set_unsigned, AT(route, wait_ms), 0, 10000, 1000,
 	    .in = IN_GIT },
 	{ "poll_s", set_ms, AT(route, poll_ms), 1, 3600, 10, .in = IN_GIT },

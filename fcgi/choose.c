@@ -8,6 +8,9 @@
 
 #include "conf/crypto.h"
 
+/* Clients are parted into so many before a share of them is taken. */
+#define SHARE_BUCKETS 10000
+
 static const char *const reasons[] = {
 	[REASON_NO_ROUTE] = "no-route",
 	[REASON_OTHER] = "other",
@@ -17,6 +20,7 @@ static const char *const reasons[] = {
 	[REASON_FENCED] = "fenced",
 	[REASON_LAGGING] = "lagging",
 	[REASON_DOWN] = "down",
+	[REASON_SHARE] = "share",
 	[REASON_REPLICA] = "replica",
 	[REASON_PLACED] = "placed",
 	[REASON_NOT_IMPORTED] = "not-imported",
@@ -107,6 +111,20 @@ serves(const struct git_view *view, const struct route *route, size_t i)
 	    route->replicas[i]->weight > 0;
 }
 
+/*
+ * Is the client among those who may use replicas?  By its address alone, so
+ * that whoever is stays so as the share rises; of each route others are.
+ */
+static bool
+in_share(const struct route *route, const struct client *client)
+{
+	char key[WORD_SIZE + 128];
+
+	snprintf(key, sizeof(key), "%s\n%.80s", route->name, client->addr);
+	return digest_64(key, strlen(key)) % SHARE_BUCKETS <
+	    route->replica_share * (SHARE_BUCKETS / 100);
+}
+
 /* Row 7: some replica would serve it with a mark. */
 static bool
 may_wait(const struct git_view *view, const struct route *route)
@@ -140,12 +158,28 @@ choose_replica(const struct request *request, const struct client *client,
 	if (out->n_candidates == 0) {
 		decide(out, route->primary,
 		    fresh ? REASON_DOWN : REASON_LAGGING);
-		out->may_wait = !fresh && may_wait(view, route);
+		out->may_wait = !fresh && in_share(route, client) &&
+		    may_wait(view, route);
+		return;
+	}
+	if (!in_share(route, client)) {
+		decide(out, route->primary, REASON_SHARE);
 		return;
 	}
 	out->upstream = out->candidates[0]->name;
 	out->reason = REASON_REPLICA;
 	out->candidates[out->n_candidates++] = route->primary;
+}
+
+/* The rest of the decision is told as it is; it just is not carried out. */
+static void
+observe(const struct route *route, struct decision *out)
+{
+	if (route->mode != MODE_OBSERVE)
+		return;
+	out->observed = out->upstream;
+	out->upstream = route->primary->name;
+	out->places = out->may_wait = false;
 }
 
 void
@@ -174,6 +208,7 @@ choose_git(const struct request *request, const struct client *client,
 	}
 	out->wants_look = route->n_replicas > 0 &&
 	    (out->reason == REASON_UNKNOWN || out->reason == REASON_LAGGING);
+	observe(route, out);
 }
 
 /* Row 4: the row's word holds, also for an upstream of earlier rules. */
@@ -208,15 +243,13 @@ choose_by_rules(const struct request *request, struct decision *out)
 	    said[verdict]);
 }
 
-void
-choose_registry(const struct request *request, const struct registry_view *view,
+/* All rows, as they are carried out in mode "serve". */
+static void
+choose_side(const struct request *request, const struct registry_view *view,
     struct decision *out)
 {
 	const struct route *route = request->route;
 
-	*out = (struct decision){ .reason = REASON_NO_ROUTE };
-	if (route == NULL)
-		return;
 	if (!choose_needs_view(request)) {
 		decide(out, route->primary, REASON_OTHER);
 		return;
@@ -233,4 +266,15 @@ choose_registry(const struct request *request, const struct registry_view *view,
 		decide(out, route->primary, REASON_NOT_IMPORTED);
 	else
 		choose_by_rules(request, out);
+}
+
+void
+choose_registry(const struct request *request, const struct registry_view *view,
+    struct decision *out)
+{
+	*out = (struct decision){ .reason = REASON_NO_ROUTE };
+	if (request->route == NULL)
+		return;
+	choose_side(request, view, out);
+	observe(request->route, out);
 }

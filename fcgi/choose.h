@@ -20,6 +20,7 @@ enum reason {
 	REASON_FENCED,
 	REASON_LAGGING,
 	REASON_DOWN,
+	REASON_SHARE,
 	REASON_REPLICA,
 	REASON_PLACED,
 	REASON_NOT_IMPORTED,
@@ -46,6 +47,11 @@ struct decision {
 	 */
 	const char *upstream;
 	enum reason reason;
+	/*
+	 * Where a route is observed: who would have been answered, while
+	 * upstream is the primary; else NULL.
+	 */
+	const char *observed;
 	const char *rule; /* deciding rule's name, borrowed, or NULL */
 	/*
 	 * Replicas that may serve, in order of preference, then the primary;

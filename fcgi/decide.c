@@ -118,7 +118,7 @@ static void
 raise_fence(struct turn *turn)
 {
 	const struct request *request = &turn->request;
-	bool guarded;
+	bool observed = turn->decision.observed != NULL, guarded;
 
 	token_new(turn->token);
 	if (write_fence(turn->decide->writer, turn->snapshot, request->route,
@@ -127,11 +127,14 @@ raise_fence(struct turn *turn)
 		    request->route->name,
 		    guarded ? "all reads go to the primary until a fence is "
 			      "committed"
-			    : "pushes are held until a fence can be committed",
+			: observed ? "pushes go without a fence"
+				   : "pushes are held until a fence can be "
+				     "committed",
 		    err_text());
 	if (!guarded) {
 		turn->token[0] = '\0';
-		hold(&turn->decision);
+		if (!observed)
+			hold(&turn->decision);
 	}
 	wake_send(turn->snapshot->conf->run_dir, request->route->name,
 	    request->name);
@@ -193,7 +196,8 @@ commit(struct turn *turn)
 
 	if (decision->raises_fence)
 		raise_fence(turn);
-	if (request->route == NULL || request->route->kind != ROUTE_REGISTRY)
+	if (request->route == NULL || request->route->kind != ROUTE_REGISTRY ||
+	    decision->observed)
 		return;
 	if (decision->reason == REASON_PLACED)
 		follow(turn, decision->upstream);
@@ -252,7 +256,7 @@ wait_for_mark(const struct turn *turn, struct gateway_request *gateway)
 	    !waits_begin(gateway, turn->pulse, request, &turn->news))
 		return false;
 	if (!again)
-		tally_wait(turn->pulse, request->route, TALLY_WAITED);
+		tally_event(turn->pulse, request->route, TALLY_WAITED);
 	return true;
 }
 
@@ -265,9 +269,9 @@ count(const struct turn *turn, const struct gateway_request *gateway)
 	if (!gateway_was_parked(gateway))
 		return;
 	if (turn->decision.reason == REASON_REPLICA)
-		tally_wait(turn->pulse, route, TALLY_SERVED);
+		tally_event(turn->pulse, route, TALLY_SERVED);
 	else if (turn->decision.reason == REASON_LAGGING)
-		tally_wait(turn->pulse, route, TALLY_LATE);
+		tally_event(turn->pulse, route, TALLY_LATE);
 }
 
 static void

@@ -55,6 +55,8 @@ static const char *const sentences[] = {
 			   "the primary serves the repository until one is.",
 	[REASON_DOWN] = "The replicas that have what the primary has are all "
 			"down, drained or of weight 0: the primary serves it.",
+	[REASON_SHARE] = "The client is outside the share of those who may use "
+			 "replicas: the primary serves it.",
 	[REASON_REPLICA] = "This replica was seen to have what the primary "
 			   "has, and comes first for this client.",
 	[REASON_PLACED] = "The repository has its place, whatever the rules "
@@ -257,6 +259,11 @@ decide_git(const struct admin *admin, struct table *table,
 	if (choose_needs_view(request))
 		look_at_pulse(admin->conf, out);
 	choose_git(request, &client, &out->git, &out->decision);
+	if (choose_needs_view(request) && request->route->replica_share < 100 &&
+	    question->addr[0] == '\0')
+		buf_fmt(next_note(out),
+		    "replica_share is %u, and nobody said by --client who asks",
+		    request->route->replica_share);
 	if (out->decision.may_wait)
 		buf_fmt(next_note(out),
 		    "a request waits for a mark first, up to %u ms",
@@ -291,6 +298,20 @@ decide_registry(struct table *table, struct finding *out)
 	return ERR_OK;
 }
 
+static void
+note_observed(struct finding *out)
+{
+	const struct decision *decision = &out->decision;
+
+	if (decision->observed == NULL)
+		return;
+	buf_fmt(next_note(out),
+	    strcmp(decision->observed, decision->upstream) == 0
+		? "the route is only observed"
+		: "the route is only observed: %s would be answered",
+	    decision->observed);
+}
+
 static enum err
 find_out(const struct admin *admin, const struct question *question,
     struct finding *out)
@@ -309,6 +330,7 @@ find_out(const struct admin *admin, const struct question *question,
 		err = decide_git(admin, table, question, out);
 	else
 		err = decide_registry(table, out);
+	note_observed(out);
 	if (table != NULL)
 		table_close(table);
 	return err;

@@ -128,6 +128,25 @@ print_side(const struct upstream *upstream, const struct side_status *side,
 	    (uintmax_t)import->conflicts);
 }
 
+/* Of what could go elsewhere: pushes, and what is no repository, cannot. */
+static void
+print_share(const struct route *route, const struct tally *tally,
+    struct buf *out)
+{
+	const char *who = route->to != NULL ? route->to->name : "replicas";
+	uint64_t all = 0, elsewhere = tally->event[TALLY_ELSEWHERE];
+
+	for (unsigned i = 0; i < REASONS; i++)
+		if (i != REASON_OTHER && i != REASON_WRITE && i != REASON_HELD)
+			all += tally->reason[i];
+	if (all > 0 && (route->to != NULL || route->n_replicas > 0))
+		buf_fmt(out, "  %-14s %s %ju of %ju, %ju %%\n", who,
+		    route->mode == MODE_OBSERVE ? "would have served"
+						: "served",
+		    (uintmax_t)elsewhere, (uintmax_t)all,
+		    (uintmax_t)(elsewhere * 100 / all));
+}
+
 /* How many requests were decided, and why, in the order of the reasons. */
 static void
 print_tally(const struct route *route, const struct tally *tally,
@@ -144,13 +163,14 @@ print_tally(const struct route *route, const struct tally *tally,
 	}
 	if (any)
 		buf_puts(out, "\n");
-	if (route->kind == ROUTE_GIT && tally->wait[TALLY_WAITED] > 0)
+	print_share(route, tally, out);
+	if (route->kind == ROUTE_GIT && tally->event[TALLY_WAITED] > 0)
 		buf_fmt(out,
 		    "  waited         %ju for a mark: replicas served %ju, "
 		    "none came in time for %ju\n",
-		    (uintmax_t)tally->wait[TALLY_WAITED],
-		    (uintmax_t)tally->wait[TALLY_SERVED],
-		    (uintmax_t)tally->wait[TALLY_LATE]);
+		    (uintmax_t)tally->event[TALLY_WAITED],
+		    (uintmax_t)tally->event[TALLY_SERVED],
+		    (uintmax_t)tally->event[TALLY_LATE]);
 }
 
 static void
@@ -159,8 +179,9 @@ print_route(const struct overview *overview, size_t index, struct buf *out)
 	const struct route_status *status = &overview->routes[index];
 	const struct route *route = status->route;
 
-	buf_fmt(out, "\n%s (%s, %s)\n", route->name,
-	    route->kind == ROUTE_GIT ? "git" : "registry", route->prefix);
+	buf_fmt(out, "\n%s (%s, %s%s)\n", route->name,
+	    route->kind == ROUTE_GIT ? "git" : "registry", route->prefix,
+	    route->mode == MODE_OBSERVE ? ", only observed" : "");
 	if (route->kind == ROUTE_GIT) {
 		print_git(overview, index, out);
 	} else if (route->to != NULL) {
@@ -254,10 +275,11 @@ static void
 wire_tally(struct wire *wire, const struct route *route,
     const struct tally *tally)
 {
-	static const char *const waits[TALLY_WAITS] = {
+	static const char *const events[TALLY_EVENTS] = {
 		[TALLY_WAITED] = "waited",
 		[TALLY_SERVED] = "waited_served",
 		[TALLY_LATE] = "waited_late",
+		[TALLY_ELSEWHERE] = "elsewhere",
 	};
 
 	wire_begin_object(wire, "decided");
@@ -266,8 +288,9 @@ wire_tally(struct wire *wire, const struct route *route,
 			wire_number(wire, reason_word(i),
 			    (int64_t)tally->reason[i]);
 	wire_end(wire);
-	for (unsigned i = 0; route->kind == ROUTE_GIT && i < TALLY_WAITS; i++)
-		wire_number(wire, waits[i], (int64_t)tally->wait[i]);
+	for (unsigned i = 0; i < TALLY_EVENTS; i++)
+		if (route->kind == ROUTE_GIT || i == TALLY_ELSEWHERE)
+			wire_number(wire, events[i], (int64_t)tally->event[i]);
 }
 
 void
@@ -293,6 +316,8 @@ overview_json(const struct overview *overview, struct buf *out)
 		wire_text(wire, "kind",
 		    route->kind == ROUTE_GIT ? "git" : "registry");
 		wire_text(wire, "prefix", route->prefix);
+		wire_text(wire, "mode",
+		    route->mode == MODE_OBSERVE ? "observe" : "serve");
 		wire_text(wire, "primary", route->primary->name);
 		if (overview->broken == NULL && route->kind == ROUTE_GIT)
 			wire_git(wire, overview, i);

@@ -16,6 +16,7 @@
 #include "fcgi/waits.h"
 #include "fcgi/writer.h"
 #include "sync/fence.h"
+#include "sync/mode.h"
 #include "sync/peer.h"
 #include "sync/place.h"
 #include "sync/wake.h"
@@ -110,6 +111,8 @@ adopt_at_start(struct table_txn *txn, void *arg)
 	const struct conf *conf = start->conf;
 	enum err err = epochs_adopt(txn, conf, &start->changed);
 
+	if (err == ERR_OK)
+		err = modes_adopt(txn, conf);
 	if (err != ERR_OK || !start->first)
 		return err;
 	for (size_t i = 0; i < conf->n_routes; i++)
@@ -209,8 +212,9 @@ reload_body(struct table_txn *txn, void *data)
 {
 	struct reload *reload = data;
 	unsigned changed;
+	enum err err = epochs_adopt(txn, reload->conf, &changed);
 
-	return epochs_adopt(txn, reload->conf, &changed);
+	return err == ERR_OK ? modes_adopt(txn, reload->conf) : err;
 }
 
 /* Not before the epochs are raised: no mark of before may count after it. */

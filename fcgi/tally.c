@@ -2,15 +2,18 @@
 /* SPDX-License-Identifier: ISC */
 #include "fcgi/tally.h"
 
+#include <string.h>
+
 #include "sync/counts.h"
 
-/* Numbers of the counts; those of a reason begin behind those of waits. */
+/* Numbers of the counts; those of reasons begin behind those of events. */
 #define FIRST_REASON 8u
-_Static_assert(TALLY_WAITS <= FIRST_REASON, "waits have their numbers");
+_Static_assert(TALLY_EVENTS <= FIRST_REASON, "events have their numbers");
 _Static_assert(FIRST_REASON + REASONS <= MAX_COUNTS, "reasons have theirs");
 
 void
-tally_wait(struct pulse *pulse, const struct route *route, enum tally_wait what)
+tally_event(struct pulse *pulse, const struct route *route,
+    enum tally_event what)
 {
 	if (pulse != NULL)
 		counts_add(pulse, route, what);
@@ -20,8 +23,15 @@ void
 tally_decision(struct pulse *pulse, const struct route *route,
     const struct decision *decision)
 {
-	if (pulse != NULL && route != NULL)
-		counts_add(pulse, route, FIRST_REASON + decision->reason);
+	const char *upstream = decision->observed != NULL ? decision->observed
+							  : decision->upstream;
+
+	if (pulse == NULL || route == NULL)
+		return;
+	counts_add(pulse, route, FIRST_REASON + decision->reason);
+	if (decision->reason != REASON_HELD &&
+	    strcmp(upstream, route->primary->name) != 0)
+		counts_add(pulse, route, TALLY_ELSEWHERE);
 }
 
 void
@@ -31,8 +41,8 @@ tally_read(const struct pulse *pulse, const struct route *route,
 	*out = (struct tally){ 0 };
 	if (pulse == NULL)
 		return;
-	for (unsigned i = 0; i < TALLY_WAITS; i++)
-		out->wait[i] = counts_get(pulse, route, i);
+	for (unsigned i = 0; i < TALLY_EVENTS; i++)
+		out->event[i] = counts_get(pulse, route, i);
 	for (unsigned i = 0; i < REASONS; i++)
 		out->reason[i] = counts_get(pulse, route, FIRST_REASON + i);
 }

@@ -7,21 +7,23 @@
 #include "fcgi/choose.h"
 #include "sync/pulse.h"
 
-/* Of requests that waited for a mark (wait_ms). */
-enum tally_wait {
+enum tally_event {
+	/* of requests that waited for a mark (wait_ms) */
 	TALLY_WAITED, /* each once, however often it was woken */
 	TALLY_SERVED, /* a replica had its mark in time */
 	TALLY_LATE,   /* none had */
-	TALLY_WAITS
+	/* decided for another upstream than the primary, or would have been */
+	TALLY_ELSEWHERE,
+	TALLY_EVENTS
 };
 
 /* Counted since the boot, by all routers; pulse NULL: nothing is. */
 struct tally {
 	uint64_t reason[REASONS];
-	uint64_t wait[TALLY_WAITS];
+	uint64_t event[TALLY_EVENTS];
 };
 
-void tally_wait(struct pulse *, const struct route *, enum tally_wait);
+void tally_event(struct pulse *, const struct route *, enum tally_event);
 /* A decision on a request of the route, once it is answered. */
 void tally_decision(struct pulse *, const struct route *,
     const struct decision *);

@@ -47,7 +47,7 @@ static const char router_own[] =
     "FcgidCmdOptions %s/reproute-fcgi \\\n"
     "  MaxProcesses 48 MinProcesses 16 IdleTimeout 3600 \\\n"
     "  MaxProcessLifetime 0 MaxRequestsPerProcess 0 \\\n"
-    "  ConnectTimeout 2 IOTimeout 15";
+    "  ConnectTimeout 2 IOTimeout 20";
 
 static const char router_score[] =
     "\n"

@@ -231,9 +231,12 @@ static enum err
 place_batch(struct table_txn *txn, void *arg)
 {
 	struct job *job = arg;
-	struct import import = job->import;
-	enum err err = ERR_OK;
+	struct import import = job->import, stored;
+	enum err err = import_get(txn, job->route, job->side, &stored);
 
+	if (err == ERR_OK && stored.started_s != import.started_s)
+		err = err_set(ERR_BUSY, "%s: the import begins anew",
+		    job->side->name);
 	for (size_t i = job->from; i < job->to && err == ERR_OK; i++) {
 		bool conflict = false;
 
@@ -315,6 +318,21 @@ take_pages(struct job *job, bool (*stop)(void))
 	return ERR_OK;
 }
 
+/* Noted before anything is asked: imports may be forgotten meanwhile. */
+static enum err
+begin_import(struct table_txn *txn, void *arg)
+{
+	struct job *job = arg;
+	enum err err = read_import(txn, job);
+
+	if (err != ERR_OK || job->import.started_s != 0)
+		return err;
+	job->import.started_s = clock_real_s();
+	job->import.names = job->import.conflicts = 0;
+	job->import.last[0] = '\0';
+	return import_set(txn, job->route, job->side, &job->import);
+}
+
 enum err
 catalogue_import(struct table *table, struct http *http,
     const struct conf *conf, const struct route *route,
@@ -326,16 +344,10 @@ catalogue_import(struct table *table, struct http *http,
 		.route = route,
 		.side = side,
 		.page_names = PAGE_NAMES };
-	enum err err = table_read(table, read_import, &job);
+	enum err err = table_write(table, begin_import, &job);
 
-	if (err != ERR_OK)
-		return err;
-	if (job.import.started_s == 0) {
-		job.import.started_s = clock_real_s();
-		job.import.names = job.import.conflicts = 0;
-		job.import.last[0] = '\0';
-	}
-	err = take_pages(&job, stop);
+	if (err == ERR_OK)
+		err = take_pages(&job, stop);
 	if (err == ERR_OK)
 		*out = job.import;
 	return err;

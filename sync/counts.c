@@ -6,12 +6,13 @@
 
 #include "sync/pulse_map.h"
 
-/* Of its name alone, and never 0. */
+/* Of its name, and never 0; what is observed is counted apart. */
 static uint64_t
 key_of(const struct route *route)
 {
 	uint32_t high = pulse_hash(PULSE_HASH, route->name);
-	uint32_t low = pulse_hash(pulse_hash(PULSE_HASH, "\n"), route->name);
+	const char *mode = route->mode == MODE_OBSERVE ? "\t" : "\n";
+	uint32_t low = pulse_hash(pulse_hash(PULSE_HASH, mode), route->name);
 
 	return (uint64_t)high << 32 | low | 1;
 }

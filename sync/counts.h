@@ -11,7 +11,10 @@
 /* Things that are counted; which is which, their user says. */
 #define MAX_COUNTS 40
 
-/* One more; nothing, where too many routes are counted already. */
+/*
+ * One more, apart where its mode is to observe; nothing, where too many routes are
+ * counted already.
+ */
 void counts_add(struct pulse *, const struct route *, unsigned what);
 /* 0 also where nothing was counted. */
 uint64_t counts_get(const struct pulse *, const struct route *, unsigned what);

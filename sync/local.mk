@@ -20,6 +20,7 @@ noinst_LIBRARIES += %D%/libtruth.a
 	%D%/inbox.c %D%/inbox.h \
 	%D%/lanes.c %D%/lanes.h \
 	%D%/look.c %D%/look.h \
+	%D%/mode.c %D%/mode.h \
 	%D%/news.c %D%/news.h \
 	%D%/pack.c %D%/pack.h \
 	%D%/peer.c %D%/peer.h \

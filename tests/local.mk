@@ -51,6 +51,7 @@ UNIT_TESTS = \
 	%D%/unit/look_test \
 	%D%/unit/looks_test \
 	%D%/unit/mem_test \
+	%D%/unit/mode_test \
 	%D%/unit/name_test \
 	%D%/unit/news_test \
 	%D%/unit/pack_test \

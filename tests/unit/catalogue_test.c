@@ -250,6 +250,52 @@ stop_at_third(void)
 	return ++stops > 2;
 }
 
+static enum err
+forget(struct table_txn *txn, void *arg)
+{
+	const struct import never = { .completed_s = 0 };
+	const struct world *world = arg;
+
+	return import_set(txn, world->images, world->images->primary, &never);
+}
+
+/* Behind the first page, what was imported counts no more. */
+static bool
+forget_at_second(void)
+{
+	if (++stops == 2)
+		tap_must(table_write(present->table, forget, present));
+	return false;
+}
+
+/* Its pages are from before: it must not be complete by the rest of them. */
+static void
+forgotten(struct http *http, const char *url)
+{
+	static const struct page both[] = {
+		{ "n=1000", 0, "{\"repositories\":[\"a\"]}",
+		    "</v2/_catalog?last=a>; rel=\"next\"" },
+		{ "n=1000&last=a", 0, "{\"repositories\":[\"b\"]}", NULL },
+		{ NULL, 0, NULL, NULL },
+	};
+	struct world world;
+	struct import import = { .names = 0 };
+
+	world_open(&world, "forgotten");
+	present = &world;
+	world.upstreams[4].url = (char *)url;
+	pages = both;
+	stops = 0;
+	tap_int(catalogue_import(world.table, http, &world.conf, world.images,
+		    world.images->primary, forget_at_second, &import),
+	    ERR_BUSY, "an import that was forgotten does not go on");
+	tap_int(catalogue_import(world.table, http, &world.conf, world.images,
+		    world.images->primary, NULL, &import),
+	    ERR_OK, "it begins anew");
+	tap_int((long long)import.names, 2, "with all names");
+	world_close(&world);
+}
+
 /* Ended and failed imports go on where they were, and count on. */
 static void
 resumes(struct http *http, const char *url)
@@ -381,6 +427,7 @@ main(void)
 	for (size_t i = 0; i < COUNT(stories); i++)
 		tell(&stories[i], http, server_url(server), (unsigned)i);
 	resumes(http, server_url(server));
+	forgotten(http, server_url(server));
 	settles(http, server_url(server));
 	http_free(http);
 	server_stop(server);

@@ -23,6 +23,7 @@ static struct route git = {
 	.primary = &primary,
 	.n_replicas = N_REPLICAS,
 	.replicas = { &replicas[0], &replicas[1], &replicas[2] },
+	.replica_share = 100,
 };
 static struct route registry = {
 	.name = "registry",
@@ -300,6 +301,124 @@ test_waits(void)
 	git.wait_ms = 0;
 	for (size_t k = 0; k < N_REPLICAS; k++)
 		replicas[k].weight = 1;
+}
+
+/* Clients by address: who may use replicas at a share of so many percent. */
+#define ADDRESSES 2000
+static unsigned
+take_share(const struct route *route, unsigned share, bool in[ADDRESSES])
+{
+	struct request request = request_of(route, OP_GIT_REFS, "p/r");
+	struct git_view view = good_view();
+	unsigned n = 0;
+
+	git.replica_share = share;
+	for (unsigned i = 0; i < ADDRESSES; i++) {
+		char addr[32], port[8];
+		struct client client = { addr, port };
+		struct decision out;
+
+		snprintf(addr, sizeof(addr), "2001:db8::%x", i);
+		snprintf(port, sizeof(port), "%u", 40000 + share);
+		choose_git(&request, &client, &view, &out);
+		in[i] = out.reason == REASON_REPLICA;
+		n += in[i];
+		if (!in[i] &&
+		    (out.reason != REASON_SHARE || out.may_wait ||
+			out.n_candidates != 1 ||
+			strcmp(out.upstream, "master") != 0))
+			tap_ok(false, "%s is sent elsewhere", addr);
+	}
+	return n;
+}
+
+static void
+test_share(void)
+{
+	static const unsigned shares[] = { 0, 1, 10, 50, 90, 100 };
+	bool before[ADDRESSES] = { false }, in[ADDRESSES];
+
+	for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
+		unsigned n = take_share(&git, shares[i], in), lost = 0;
+		unsigned want = ADDRESSES * shares[i] / 100;
+		/* three deviations of a coin */
+		unsigned slack = shares[i] % 100 == 0 ? 0 : 67;
+
+		tap_ok(n + slack >= want && n <= want + slack,
+		    "share %u: %u of %d clients", shares[i], n, ADDRESSES);
+		for (unsigned k = 0; k < ADDRESSES; k++)
+			lost += before[k] && !in[k];
+		tap_int(lost, 0, "share %u: nobody is lost", shares[i]);
+		memcpy(before, in, sizeof(in));
+	}
+}
+
+/* What comes before, and what is no better for being outside. */
+static void
+test_outside(void)
+{
+	struct request request = request_of(&git, OP_GIT_REFS, "p/r");
+	struct git_view view = good_view();
+	struct decision out;
+
+	git.replica_share = 0;
+	git.wait_ms = 1000;
+	for (size_t k = 0; k < N_REPLICAS; k++)
+		view.replicas[k].down = true;
+	choose_git(&request, &someone, &view, &out);
+	tap_str(reason_word(out.reason), "down", "outside: down comes first");
+	view = (struct git_view){ .known = true };
+	choose_git(&request, &someone, &view, &out);
+	tap_str(reason_word(out.reason), "lagging", "outside: so does lagging");
+	tap_ok(!out.may_wait, "outside: nobody waits");
+	git.replica_share = 100;
+	choose_git(&request, &someone, &view, &out);
+	tap_ok(out.may_wait, "inside: it does");
+	git.wait_ms = 0;
+}
+
+/* All is as it would be, but the primary is answered. */
+static void
+test_observed(void)
+{
+	static const struct {
+		const char *claim;
+		enum op op;
+		bool current;
+		const char *reason, *observed;
+		bool raises_fence, wants_look;
+	} rows[] = {
+		{ "a replica", OP_GIT_REFS, true, "replica", "slave", false,
+		    false },
+		{ "lagging", OP_GIT_REFS, false, "lagging", "master", false,
+		    true },
+		{ "a push", OP_GIT_RECEIVE_PACK, true, "write", "master", true,
+		    false },
+	};
+
+	git.mode = MODE_OBSERVE;
+	git.wait_ms = 1000;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct request request = request_of(&git, rows[i].op, "p/r");
+		struct git_view view = good_view();
+		struct decision out;
+
+		for (size_t k = 0; k < N_REPLICAS; k++)
+			view.replicas[k].current = rows[i].current;
+		choose_git(&request, &someone, &view, &out);
+		tap_str(out.upstream, "master", "observed, %s: upstream",
+		    rows[i].claim);
+		tap_str(reason_word(out.reason), rows[i].reason,
+		    "observed, %s: reason", rows[i].claim);
+		tap_ok(strncmp(out.observed, rows[i].observed,
+			   strlen(rows[i].observed)) == 0,
+		    "observed, %s: who would serve", rows[i].claim);
+		tap_ok(out.raises_fence == rows[i].raises_fence &&
+			out.wants_look == rows[i].wants_look && !out.may_wait,
+		    "observed, %s: what goes on", rows[i].claim);
+	}
+	git.mode = MODE_SERVE;
+	git.wait_ms = 0;
 }
 
 static void
@@ -671,6 +790,9 @@ main(void)
 	test_git_requests();
 	test_git_views();
 	test_waits();
+	test_share();
+	test_outside();
+	test_observed();
 	test_no_replicas();
 	test_no_route();
 	test_spread();

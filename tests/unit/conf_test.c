@@ -188,7 +188,6 @@ static const struct {
 	{ ROUTE("name = \"g\"; kind = \"git\"; prefix = \"/x/\"; "
 		"primary = \"nobody\";"),
 	    "3", "there is no upstream \"nobody\"" },
-	{ ROUTE(GIT "mode = \"observe\";"), "3", "unknown key mode" },
 	{ ROUTE(GIT "migrate = { to = \"new\"; };"), "3",
 	    "unknown key migrate in a git route" },
 	{ ROUTE(REG "replicas = ( );"), "3",
@@ -249,6 +248,10 @@ static const struct {
 	{ ROUTE(GIT "fence_s = 0;"), "3", "1 to 86400" },
 	{ ROUTE(GIT "push_max_s = 60;"), "3", "write 900 or more" },
 	{ ROUTE(GIT "watch_s = 3601;"), "3", "1 to 3600" },
+	{ ROUTE(GIT "mode = \"watch\";"), "3", "\"serve\" or \"observe\"" },
+	{ ROUTE(GIT "replica_share = 101;"), "3", "0 to 100" },
+	{ ROUTE(GIT "replica_share = 0.5;"), "3", "replica_share" },
+	{ ROUTE(REG "replica_share = 1;"), "3", "replica_share" },
 	{ ROUTE(GIT "wait_ms = 10001;"), "3", "0 to 10000" },
 	{ ROUTE(GIT "wait_ms = -1;"), "3", "0 to 10000" },
 	{ ROUTE(REG "wait_ms = 10;"), "3", "wait_ms" },
@@ -405,6 +408,9 @@ test_defaults(void)
 	tap_int(git->wait_ms, 1000, "wait_ms");
 	tap_int(git->poll_ms, 10000, "poll_s");
 	tap_int(git->poll_rate, 20, "poll_rate");
+	tap_int(git->replica_share, 100, "replica_share");
+	tap_int(git->mode, MODE_SERVE, "mode");
+	tap_int(registry->mode, MODE_SERVE, "mode of r");
 	tap_ok(git->command == NULL, "command");
 	tap_int(registry->kind, ROUTE_REGISTRY, "kind of r");
 	tap_ok(registry->to == NULL && registry->rules == NULL, "no migrate");
@@ -421,11 +427,11 @@ test_defaults(void)
 	"command = (\"ssh\", \"{upstream}\", \"git-fetch {name}\"); "          \
 	"scope = \"host\"; fold_case = true; fence_s = 1; push_max_s = 2; "    \
 	"watch_s = 3; undecided_writes = \"primary\"; wait_ms = 0; "           \
-	"poll_s = 4; poll_rate = 6; "
-#define EVERY_REG                                                              \
-	REG "import_s = 4; provisional_s = 5; migrate = { "                    \
-	    "to = \"new\"; include = (\"^a\", { name = \"b\"; "                \
-	    "pattern = \"^b\"; }); exclude = [\"^ab\"]; percent = 100.0; "     \
+	"poll_s = 4; poll_rate = 6; replica_share = 0; mode = \"observe\"; "
+#define EVERY_REG                                                               \
+	REG "mode = \"observe\"; import_s = 4; provisional_s = 5; migrate = { " \
+	    "to = \"new\"; include = (\"^a\", { name = \"b\"; "                 \
+	    "pattern = \"^b\"; }); exclude = [\"^ab\"]; percent = 100.0; "      \
 	    "percent_by = \"namespace\"; salt = \"x\"; }; "
 
 static void
@@ -482,6 +488,9 @@ test_every_key(void)
 	tap_int(git->wait_ms, 0, "wait_ms");
 	tap_int(git->poll_ms, 4000, "poll_s");
 	tap_int(git->poll_rate, 6, "poll_rate");
+	tap_int(git->replica_share, 0, "replica_share");
+	tap_int(git->mode, MODE_OBSERVE, "mode");
+	tap_int(conf_route(conf, "r")->mode, MODE_OBSERVE, "mode of r");
 	tap_ok(conf_is_replica(git, conf_upstream(conf, "s1"), &index) &&
 		index == 1,
 	    "s1 is the second replica");
@@ -613,6 +622,7 @@ static const struct {
 	{ FP(S1, G1 "prefix = \"/h/\";"), false, true },
 	{ FP(S1, G1 "prefix = \"/g/\"; fold_case = true;"), false, true },
 	{ FP(S1, G1 "prefix = \"/g/\"; proof = \"commit\";"), false, true },
+	{ FP(S1, G1 "prefix = \"/g/\"; mode = \"observe\";"), false, true },
 	{ FP(S1,
 	      "name = \"h\"; kind = \"git\"; primary = \"m\"; "
 	      "prefix = \"/g/\";"),

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fcgi/tally.h"
 #include "sync/fence.h"
 #include "sync/place.h"
 #include "sync/wake.h"
@@ -261,6 +262,69 @@ test_locked(void)
 	scene_end(&scenes[true]);
 }
 
+static void
+observe(struct world *world)
+{
+	world->code->mode = world->images->mode = MODE_OBSERVE;
+	world->code->wait_ms = 1000;
+}
+
+/* The decision's reason beside the primary; fences alone are committed. */
+static const struct {
+	const char *method, *target, *says;
+	bool token;
+} observed[] = {
+	{ "GET", "/git/p/fresh/info/refs?service=git-upload-pack",
+	    "main replica", false },
+	{ "GET", "/git/p/lags/info/refs?service=git-upload-pack",
+	    "main lagging", false },
+	{ "POST", "/git/p/fresh/git-receive-pack", "main write", true },
+	{ "POST", "/git/p/fresh/git-upload-pack", "main fenced", false },
+	{ "GET", "/v2/team/a/tags/list", "old included", false },
+	{ "POST", "/v2/team/a/blobs/uploads/", "old included", false },
+	{ "GET", "/v2/team/a/tags/list", "old included", false },
+	{ "PUT", "/v2/else/b/manifests/v1", "old not-included", false },
+	{ "PUT", "/v2/team/kept/manifests/v1", "old placed", false },
+	{ "GET", "/v2/team/lost/tags/list", "old placed", false },
+};
+
+static void
+test_observed(void)
+{
+	struct scene scene, blind;
+	struct look look = { .world = &scene.world };
+	struct tally tally;
+	bool token;
+
+	scene_begin(&scene, "observed", false, false, observe);
+	for (size_t i = 0; i < COUNT(observed); i++) {
+		tap_str(ask(&scene, observed[i].method, observed[i].target,
+			    &token),
+		    observed[i].says, "observed: %s %s", observed[i].method,
+		    observed[i].target);
+		tap_int(token, observed[i].token, "observed, row %zu: a token",
+		    i);
+	}
+	tap_must(table_read(scene.world.table, look_body, &look));
+	tap_int(look.fences.n_up, 1, "observed: a push has its fence");
+	tap_str(look.placed, "team/kept=old/2 team/lost=gone/2 ",
+	    "observed: nothing is placed");
+	tally_read(writer_pulse(scene.decide.writer), scene.world.code, &tally);
+	tap_int(tally.event[TALLY_ELSEWHERE], 1, "what a replica would serve");
+	tap_int(tally.reason[REASON_REPLICA], 1, "by its reason");
+	tally_read(writer_pulse(scene.decide.writer), scene.world.images,
+	    &tally);
+	tap_int(tally.event[TALLY_ELSEWHERE], 4, "what the new side would");
+	scene_end(&scene);
+	scene_begin(&blind, "observed-blind", true, true, observe);
+	tap_str(ask(&blind, "POST", "/git/p/fresh/git-receive-pack", &token),
+	    "main write", "observed: no push is held");
+	tap_int(token, false, "nor has it a token");
+	tap_str(ask(&blind, "PUT", "/v2/team/a/manifests/v1", &token),
+	    "old held", "nor is a registry's write");
+	scene_end(&blind);
+}
+
 int
 main(void)
 {
@@ -268,5 +332,6 @@ main(void)
 	test_stamps();
 	test_forms();
 	test_locked();
+	test_observed();
 	return tap_done();
 }

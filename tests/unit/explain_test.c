@@ -364,11 +364,30 @@ test_text(void)
 	tool_says(&tool, "\nnote        no legal name, so no fence\n",
 	    "text: a push without a fence");
 	world.code->wait_ms = 1234;
+	world.more->replica_share = 0;
+	world.images->mode = MODE_OBSERVE;
 	tool_end(&tool);
 	tool_begin(&tool, &world, "text", RULES, "");
 	tool_run(&tool, "explain GET '/git/p/lags" FETCH "'");
 	tool_says(&tool, "; a request waits for a mark first, up to 1234 ms\n",
 	    "text: that a request would wait");
+	tool_run(&tool, "explain PUT /v2/team/a/manifests/v1");
+	tool_says(&tool, "upstream    old\nreason      included\n",
+	    "text: an observed route");
+	tool_says(&tool,
+	    "\nnote        the route is only observed: new would be "
+	    "answered\n",
+	    "text: who would be answered");
+	tool_run(&tool, "explain GET '/more/p/r" FETCH "'");
+	tool_says(&tool,
+	    "; replica_share is 0, and nobody said by --client "
+	    "who asks\n",
+	    "text: that a client is needed");
+	tool_run(&tool,
+	    "explain --client 192.0.2.1:9 GET '/more/p/r" FETCH "'");
+	tool_says(&tool, "reason      share\n", "text: one outside the share");
+	tap_ok(strstr(tool.out.data, "who asks") == NULL,
+	    "text: no client is needed");
 	tool_run(&tool,
 	    "explain --client '[2001:db8::1]:9' GET '/git/p/fresh" FETCH "'");
 	tap_ok(strstr(tool.out.data, "candidates  one two main\n") != NULL ||

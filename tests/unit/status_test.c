@@ -111,17 +111,19 @@ tell(const struct scene *scene, int64_t bound_ms, int64_t polled)
 static void
 fill_tally(const struct scene *scene)
 {
-	const struct decision lagging = { .reason = REASON_LAGGING },
-			      replica = { .reason = REASON_REPLICA };
+	const struct decision lagging = { .upstream = "main",
+		.reason = REASON_LAGGING };
+	const struct decision replica = { .upstream = "one",
+		.reason = REASON_REPLICA };
 	const struct route *code = scene->world.code;
 
 	tally_decision(scene->pulse, code, &replica);
 	tally_decision(scene->pulse, code, &lagging);
 	tally_decision(scene->pulse, code, &replica);
-	tally_wait(scene->pulse, code, TALLY_WAITED);
-	tally_wait(scene->pulse, code, TALLY_WAITED);
-	tally_wait(scene->pulse, code, TALLY_LATE);
-	tally_wait(scene->pulse, code, TALLY_SERVED);
+	tally_event(scene->pulse, code, TALLY_WAITED);
+	tally_event(scene->pulse, code, TALLY_WAITED);
+	tally_event(scene->pulse, code, TALLY_LATE);
+	tally_event(scene->pulse, code, TALLY_SERVED);
 }
 
 static void
@@ -156,6 +158,7 @@ static const char *const text_pieces[] = {
 	"    p/up                           1 up, 1 broken off, 0 watched, "
 	"oldest ",
 	"  decided        lagging 1, replica 2\n"
+	"  replicas       served 2 of 3, 66 %\n"
 	"  waited         2 for a mark: replicas served 1, none came in time "
 	"for 1\n",
 	"\nmore (git, /more/)\n  switched off since ",
@@ -176,7 +179,7 @@ static const char *const json_pieces[] = {
 	"{\"red\":false,\"yellow\":true,\"heartbeat_ms\":",
 	"\"heartbeat_error\":null,\"table_error\":null,",
 	"{\"route\":\"code\",\"kind\":\"git\",\"prefix\":\"/git/\","
-	"\"primary\":\"main\",\"doubt\":false,\"off\":false,\"epoch\":0,"
+	"\"mode\":\"serve\",\"primary\":\"main\",\"doubt\":false,\"off\":false,\"epoch\":0,"
 	"\"known\":2,\"freshness\":{\"why\":\"poll_s\","
 	"\"unreported_s\":10,\"unread_s\":3600,\"read\":3},",
 	"\"freshness\":{\"why\":\"unseen\",\"unreported_s\":null},",
@@ -186,7 +189,7 @@ static const char *const json_pieces[] = {
 	"\"fenced\":1,\"fences\":[{\"repository\":\"p/up\",\"up\":1,"
 	"\"broken_off\":1,\"watched\":0,\"oldest_ms\":",
 	"}],\"decided\":{\"lagging\":1,\"replica\":2},\"waited\":2,"
-	"\"waited_served\":1,\"waited_late\":1},{\"route\":\"more\",",
+	"\"waited_served\":1,\"waited_late\":1,\"elsewhere\":2},{\"route\":\"more\",",
 	"\"imported\":false,\"sides\":[{\"upstream\":\"old\",\"placed\":0,"
 	"\"provisional\":1,\"completed\":1,\"started\":0,\"names\":2,"
 	"\"conflicts\":1},{\"upstream\":\"new\",\"placed\":1,",

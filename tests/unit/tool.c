@@ -18,12 +18,15 @@ put_route(FILE *file, const struct route *route, const char *migrate)
 	    "primary = \"%s\";\n",
 	    route->name, route->kind == ROUTE_GIT ? "git" : "registry",
 	    route->prefix, route->primary->name);
+	if (route->mode == MODE_OBSERVE)
+		fputs("  mode = \"observe\";\n", file);
 	if (route->kind == ROUTE_GIT) {
 		fputs("  authorize = \"webserver\"; replicas = (", file);
 		for (size_t i = 0; i < route->n_replicas; i++)
 			fprintf(file, "%s\"%s\"", i > 0 ? ", " : "",
 			    route->replicas[i]->name);
-		fprintf(file, "); wait_ms = %u; }", route->wait_ms);
+		fprintf(file, "); wait_ms = %u; replica_share = %u; }",
+		    route->wait_ms, route->replica_share);
 	} else {
 		fprintf(file, "  migrate = { to = \"%s\"; %s }; }",
 		    route->to->name, migrate);

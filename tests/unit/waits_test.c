@@ -149,9 +149,9 @@ counts_are(const struct route *route, unsigned waited, unsigned served,
 	struct tally tally;
 
 	tally_read(pulse, route, &tally);
-	tap_int(tally.wait[TALLY_WAITED], waited, "%s: waited", claim);
-	tap_int(tally.wait[TALLY_SERVED], served, "%s: served", claim);
-	tap_int(tally.wait[TALLY_LATE], late, "%s: too late", claim);
+	tap_int(tally.event[TALLY_WAITED], waited, "%s: waited", claim);
+	tap_int(tally.event[TALLY_SERVED], served, "%s: served", claim);
+	tap_int(tally.event[TALLY_LATE], late, "%s: too late", claim);
 }
 
 /* Until so many requests have waited for code. */
@@ -160,12 +160,12 @@ await_waits(unsigned n)
 {
 	struct tally tally = { 0 };
 
-	for (int ms = 0; ms < PATIENCE_MS && tally.wait[TALLY_WAITED] < n;
+	for (int ms = 0; ms < PATIENCE_MS && tally.event[TALLY_WAITED] < n;
 	     ms++) {
 		usleep(1000);
 		tally_read(pulse, scene.world.code, &tally);
 	}
-	tap_int(tally.wait[TALLY_WAITED], n, "so many wait or have waited");
+	tap_int(tally.event[TALLY_WAITED], n, "so many wait or have waited");
 }
 
 static void
