@@ -148,6 +148,24 @@ test_rounds(void)
 	end();
 }
 
+/* A host that was booted less than valid_s ago. */
+static void
+test_boot(void)
+{
+	begin("boot");
+	polls_free(polls);
+	world.conf.sync.valid_ms = now_ms + 60000;
+	polls = polls_new(&world.conf, world.table, lanes, stamps);
+	tap_must(polls_start(polls));
+	world_learn(&world, world.code, "cold hot");
+	mark_all("cold");
+	mark_all("hot");
+	read_it("hot", 0);
+	tick(0);
+	compared(2, 1, 1, "what was read, as early as it may be");
+	end();
+}
+
 /* Whoever changed, and whom it tells. */
 static const struct change {
 	const char *claim;
@@ -225,6 +243,7 @@ main(void)
 {
 	alarm(PATIENCE_S);
 	test_rounds();
+	test_boot();
 	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
 		test_change(&changes[i]);
 	test_rate();
