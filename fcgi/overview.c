@@ -190,16 +190,17 @@ look_at_pulse(struct overview *overview)
 	    overview->beat_ms > conf->sync.valid_ms;
 }
 
-/* Where there is no map, nobody has told anything. */
+/* Where there is no map, nobody has told anything; else who may not read it. */
 static void
 look_at_stamps(struct overview *overview)
 {
 	const struct conf *conf = overview->conf;
 	struct stamps *stamps = NULL;
 	struct pace pace;
+	enum err err = stamps_open(conf->run_dir, false, &stamps);
 
-	if (stamps_open(conf->run_dir, false, &stamps) != ERR_OK)
-		stamps = NULL;
+	if (err != ERR_OK && err != ERR_ABSENT)
+		return;
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct route *route = &conf->routes[i];
 		bool told = stamps != NULL && stamps_told(stamps, route, &pace);

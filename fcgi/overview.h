@@ -56,7 +56,7 @@ struct route_status {
 
 struct overview {
 	const struct conf *conf;
-	struct fresh fresh[MAX_ROUTES]; /* of git routes */
+	struct fresh fresh[MAX_ROUTES]; /* zeros where it cannot be told */
 	bool has_table;
 	char *broken; /* why the table cannot be read; or NULL */
 	struct table_size size;

@@ -23,8 +23,17 @@ MUST_USE enum err converge_run(struct http *, const struct conf *,
 
 /*
  * ERR_BUSY while a fetch into the replica's copy is under way on this host
- * (CONVERGE_LOCAL), perhaps one of a daemon that was killed.  Elsewhere
- * reproute-replica looks itself.
+ * (CONVERGE_LOCAL), perhaps one of a daemon that was killed.  With
+ * CONVERGE_ENDPOINT reproute-replica looks itself.
+ *
+ * With CONVERGE_COMMAND and CONVERGE_NONE nobody can tell.  A worker waits
+ * for its command before it compares, so that in a daemon's life only what a
+ * command leaves behind is late: the far end of an ssh that stalled, or that
+ * died with its daemon (ssh closes whatever could hold a lock for it).  It
+ * writes refs as the primary had them when it asked, so it can set back what
+ * was marked meanwhile.  That is a change that nobody reported, like any
+ * other: the poll sees it within its bound while the repository is read, and
+ * the sweep else.
  */
 MUST_USE enum err converge_idle(const struct route *,
     const struct upstream *replica, const char *name);

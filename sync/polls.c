@@ -203,6 +203,9 @@ walk_batch(struct table_txn *txn, void *arg)
 	char name[NAME_SIZE];
 	enum err err;
 
+	/* -1 is what was not read since boot */
+	if (since_s < 0)
+		since_s = 0;
 	strcpy(watcher->next, watcher->name);
 	watcher->put = 0;
 	watcher->ended = watcher->stopped = false;

@@ -117,8 +117,11 @@ ask_advert(struct question *question, struct http_request *request,
 	request->sink_arg = advert;
 	err = ask(question, request, &reply);
 	buf_free(&reply.body);
-	if (err == ERR_INPUT)
+	if (err == ERR_INPUT) {
+		/* only of that status are bytes fed */
+		question->status = 200;
 		return err_prefix(err, "no ref advertisement");
+	}
 	if (err != ERR_OK)
 		return err;
 	if (!is_type(&reply, type))

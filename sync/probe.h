@@ -13,7 +13,10 @@ struct probe_refs {
 	struct refs_digest refs;
 	unsigned offers; /* of upload-pack, as bits (advert.h) */
 	bool has_offers;
-	/* HTTP status that decided, set on failure too; 0: no whole answer */
+	/*
+	 * HTTP status that decided, set on failure too (200: its bytes are
+	 * none of what was asked for); 0: no whole answer
+	 */
 	unsigned status;
 };
 

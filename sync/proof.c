@@ -17,7 +17,7 @@
 #define MAX_LOOKS 5
 /* Between two looks, in milliseconds; a deletion takes fewer. */
 #define LOOK_PAUSE_MS 50
-/* Answers other than 200 after which the primary is believed. */
+/* Answers other than 200 after which they are believed. */
 #define MAX_REFUSALS 2
 
 /* One comparison: what it is about, and what was noted before it began. */
@@ -192,6 +192,43 @@ look_at_primary(const struct comparison *comparison, struct probe_refs *out,
 	}
 }
 
+/*
+ * Does a failure with that status say that it cannot show this repository?  0
+ * is no answer, 408, 429 and 502 to 504 speak of a server that is too busy:
+ * to take its marks then would send a crowd to the primary.
+ */
+static bool
+is_broken(unsigned status)
+{
+	return status == 200 || status == 500 || is_refusal(status);
+}
+
+/*
+ * A mark counts for what can be seen.  One that a replica cannot be asked
+ * about, twice, is void; keeps the sentence of the probe.
+ */
+static enum err
+look_at_replica(struct comparison *comparison, struct probe_refs *out)
+{
+	probe_function *probe = comparison->route->converge == CONVERGE_ENDPOINT
+	    ? probe_endpoint
+	    : probe_advert;
+	char why[256];
+	enum err err;
+
+	for (int failures = 0;; pause_between_looks()) {
+		err = look(comparison, probe, comparison->replica, out);
+		if (err != ERR_PEER || !comparison->marked ||
+		    !is_broken(out->status))
+			return err;
+		if (++failures == MAX_REFUSALS)
+			break;
+	}
+	snprintf(why, sizeof(why), "%s", err_text());
+	err = table_write(comparison->table, void_one, comparison);
+	return err == ERR_OK ? err_set(ERR_PEER, "%s", why) : err;
+}
+
 /* What upload-pack offers only when it is told to (git-config(1)). */
 static const struct {
 	const char *capability;
@@ -267,9 +304,6 @@ judge(const struct probe_refs *primary, const struct probe_refs *replica,
 static enum err
 compare_refs(struct comparison *comparison, struct proof_result *result)
 {
-	probe_function *probe = comparison->route->converge == CONVERGE_ENDPOINT
-	    ? probe_endpoint
-	    : probe_advert;
 	struct probe_refs primary, replica;
 	unsigned refusal;
 	enum err err;
@@ -286,7 +320,7 @@ compare_refs(struct comparison *comparison, struct proof_result *result)
 	if (err != ERR_OK)
 		return err_prefix(ERR_PEER, "primary %s",
 		    comparison->route->primary->name);
-	err = look(comparison, probe, comparison->replica, &replica);
+	err = look_at_replica(comparison, &replica);
 	if (err == ERR_ABSENT)
 		memset(&replica, 0, sizeof(replica));
 	else if (err != ERR_OK)

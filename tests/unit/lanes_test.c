@@ -343,6 +343,13 @@ sweep(void)
 		    "%d rows, %d calls of 100", step->rows, step->calls);
 	}
 	tap_int(host.one.adverts, 0, "a route without rows costs nothing");
+	tap_must(lanes_sweep(lanes, 3600000));
+	work(lanes);
+	tap_int(host.two.adverts, 20, "no burst after a suspend of an hour");
+	tap_must(lanes_sweep(lanes, 250));
+	tap_must(lanes_sweep(lanes, 250));
+	work(lanes);
+	tap_int(host.two.adverts, 1, "nor by calls that come early");
 	end(lanes);
 }
 

@@ -104,7 +104,7 @@ static const struct row {
 	    { { INFO, 0, ADVERT, V2 }, { LS, 500, RESULT, "" } }, ERR_PEER, 500,
 	    "HTTP 500", INFO "\n" LS "\n" },
 	{ "a page with status 200", { { INFO, 0, "text/html", "<html>" } },
-	    ERR_PEER, 0, "no ref advertisement", INFO "\n" },
+	    ERR_PEER, 200, "no ref advertisement", INFO "\n" },
 	{ "an empty page", { { INFO, 0, ADVERT, "" } }, ERR_PEER, 200,
 	    "broke off", INFO "\n" },
 	{ "another type", { { INFO, 0, "text/plain", V0 } }, ERR_PEER, 200,

@@ -35,6 +35,8 @@ enum event {
 	REPLICA_EPOCH,
 	DROP,
 	DROP_AND_LEARN,
+	MARK_ONE,	    /* another comparison did */
+	RAISE_AND_MARK_ONE, /* of a change that was reported */
 };
 
 enum before { PLAIN, FENCED, ONE_MARKED, UNKNOWN, COMMIT_REPORTED };
@@ -128,7 +130,16 @@ static const struct row_of_test by_refs[] = {
 	{ "the primary sends no advertisement", PLAIN, { .oid = "" },
 	    { .oid = A }, ERR_PEER, PROOF_MARKED, "1 - c", NULL },
 	{ "the replica fails", ONE_MARKED, { .oid = A }, { .status = 500 },
+	    ERR_PEER, PROOF_MARKED, "1 - c", NULL },
+	{ "it fails once only", ONE_MARKED, { .oid = A },
+	    { .status = 500, .oid = A, .times = 1 }, ERR_OK, PROOF_MARKED,
+	    "1 c c", "" },
+	{ "it is too busy", ONE_MARKED, { .oid = A }, { .status = 503 },
 	    ERR_PEER, PROOF_MARKED, "1 c c", NULL },
+	{ "it shows it no more", ONE_MARKED, { .oid = A }, { .status = 403 },
+	    ERR_PEER, PROOF_MARKED, "1 - c", NULL },
+	{ "it shows something else", ONE_MARKED, { .oid = A }, { .oid = "" },
+	    ERR_PEER, PROOF_MARKED, "1 - c", NULL },
 	{ "the replica forbids it", PLAIN, { .oid = A }, { .status = 403 },
 	    ERR_PEER, PROOF_MARKED, "1 - c", NULL },
 	{ "the replica sends no advertisement", PLAIN, { .oid = A },
@@ -210,6 +221,20 @@ struct run {
 	enum err event_err;
 };
 static struct run run;
+static struct proof_result last;
+
+static enum err
+mark_at(struct table_txn *txn, const struct upstream *replica,
+    uint64_t generation)
+{
+	struct epochs epochs;
+	bool current;
+	enum err err = epochs_get(txn, world.code, replica, &epochs);
+
+	return err == ERR_OK ? row_mark(txn, world.code, run.name, replica,
+				   generation, &epochs, &current)
+			     : err;
+}
 
 static enum err
 happen(struct table_txn *txn, void *arg)
@@ -243,6 +268,12 @@ happen(struct table_txn *txn, void *arg)
 		return err == ERR_OK
 		    ? row_learn(txn, world.code, run.name, NULL)
 		    : err;
+	case MARK_ONE:
+		return mark_at(txn, world.one, 1);
+	case RAISE_AND_MARK_ONE:
+		err = row_raise(txn, world.code, run.name, NULL, &generation);
+		return err == ERR_OK ? mark_at(txn, world.one, generation)
+				     : err;
 	}
 	return ERR_USAGE;
 }
@@ -320,18 +351,6 @@ answer(void *arg, const struct server_request *request,
 }
 
 static enum err
-mark_now(struct table_txn *txn, const struct upstream *replica)
-{
-	struct epochs epochs;
-	bool current;
-	enum err err = epochs_get(txn, world.code, replica, &epochs);
-
-	return err == ERR_OK
-	    ? row_mark(txn, world.code, run.name, replica, 1, &epochs, &current)
-	    : err;
-}
-
-static enum err
 prepare(struct table_txn *txn, void *arg)
 {
 	const enum before before = run.row->before;
@@ -343,9 +362,9 @@ prepare(struct table_txn *txn, void *arg)
 		return ERR_OK;
 	err = row_learn(txn, world.code, run.name, NULL);
 	if (err == ERR_OK)
-		err = mark_now(txn, world.two);
+		err = mark_at(txn, world.two, 1);
 	if (err == ERR_OK && before == ONE_MARKED)
-		err = mark_now(txn, world.one);
+		err = mark_at(txn, world.one, 1);
 	if (err == ERR_OK && before == FENCED)
 		err = fence_begin(txn, world.code, run.name, TOKEN, 1);
 	if (err == ERR_OK && before == COMMIT_REPORTED)
@@ -394,6 +413,7 @@ test_row(const struct row_of_test *row, size_t number)
 	tap_str(state, row->state, "%s: state", row->claim);
 	if (row->want != ERR_OK || err != ERR_OK)
 		return;
+	last = result;
 	tap_int(result.outcome, row->outcome, "%s: outcome", row->claim);
 	tap_ok(row->note[0] == '\0' ? result.note[0] == '\0'
 				    : strstr(result.note, row->note) != NULL,
@@ -421,6 +441,54 @@ test_rows(const struct row_of_test *rows, size_t n, size_t *number)
 		test_row(&rows[i], (*number)++);
 		world.code->name = "code";
 	}
+}
+
+/* The two differ; was that a change that nobody reported? */
+static const struct unreported {
+	struct row_of_test row;
+	bool raised;
+	const char *state; /* afterwards */
+} unreported[] = {
+	{ { "a mark that counts", ONE_MARKED, { .oid = A }, { .oid = B },
+	      ERR_OK, PROOF_DIFFERS, "1 c c", "" },
+	    true, "2 ~ ~" },
+	{ { "no mark", PLAIN, { .oid = A }, { .oid = B }, ERR_OK, PROOF_DIFFERS,
+	      "1 - c", "" },
+	    false, "1 - c" },
+	{ { "one that was made meanwhile", PLAIN, { .oid = A },
+	      { .oid = B, .event = MARK_ONE }, ERR_OK, PROOF_DIFFERS, "1 c c",
+	      "" },
+	    false, "1 c c" },
+	{ { "a report meanwhile", ONE_MARKED, { .oid = A },
+	      { .oid = B, .event = RAISE }, ERR_OK, PROOF_DIFFERS, "2 ~ ~",
+	      "" },
+	    false, "2 ~ ~" },
+	{ { "a report, and marked anew", ONE_MARKED, { .oid = A },
+	      { .oid = B, .event = RAISE_AND_MARK_ONE }, ERR_OK, PROOF_DIFFERS,
+	      "2 c ~", "" },
+	    false, "2 c ~" },
+	{ { "an epoch that rose meanwhile", ONE_MARKED, { .oid = A },
+	      { .oid = B, .event = ROUTE_EPOCH }, ERR_OK, PROOF_DIFFERS,
+	      "1 ~ ~", "" },
+	    false, "1 ~ ~" },
+};
+
+static void
+test_unreported(const struct unreported *test, size_t number)
+{
+	char state[64], name[32];
+	bool raised = !test->raised;
+
+	snprintf(name, sizeof(name), "code%zu", number);
+	world.code->name = name;
+	test_row(&test->row, number);
+	tap_int(proof_unreported(world.table, world.code, world.one, run.name,
+		    &last, &raised),
+	    ERR_OK, "%s: asked", test->row.claim);
+	tap_int(raised, test->raised, "%s: raised", test->row.claim);
+	see(state);
+	tap_str(state, test->state, "%s: state then", test->row.claim);
+	world.code->name = "code";
 }
 
 static void
@@ -483,6 +551,8 @@ main(void)
 
 	world.code->converge = CONVERGE_NONE;
 	test_rows(by_refs, COUNT(by_refs), &number);
+	for (size_t i = 0; i < COUNT(unreported); i++)
+		test_unreported(&unreported[i], number++);
 	world.code->converge = CONVERGE_ENDPOINT;
 	test_rows(by_endpoint, COUNT(by_endpoint), &number);
 	test_fetching(number++);

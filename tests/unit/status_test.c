@@ -328,6 +328,13 @@ test_red(void)
 	tool_run(&scene.tool, "status --json");
 	tool_says(&scene.tool, "Too many levels of symbolic links\",\"table",
 	    "in JSON, too");
+	path = mem_fmt("%s/stamps", scene.tool.dir);
+	if (symlink("stamps", path) == -1)
+		tap_must(err_sys("%s", path));
+	free(path);
+	tool_run(&scene.tool, "status");
+	tap_ok(strstr(scene.tool.out.data, "freshness") == NULL,
+	    "stamps that cannot be read tell nothing");
 	scene_end(&scene);
 }
 
