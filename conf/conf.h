@@ -36,6 +36,10 @@ struct upstream {
 
 enum route_kind { ROUTE_GIT, ROUTE_REGISTRY };
 enum proof { PROOF_REFS, PROOF_COMMIT };
+enum hooks {
+	HOOKS_NONE,   /* some pushes are reported by none */
+	HOOKS_STRICT, /* whatever changes a ref reports it, before and after */
+};
 enum converge {
 	CONVERGE_ENDPOINT, /* reproute-replica at the replica's endpoint */
 	CONVERGE_LOCAL,	   /* git fetch into upstream.path on this host */
@@ -58,6 +62,7 @@ struct route {
 	enum converge converge;
 	char **command; /* NULL-terminated, or NULL */
 	enum scope scope;
+	enum hooks hooks;
 	bool fold_case;
 	int64_t fence_ms, push_max_ms, watch_ms;
 

@@ -223,7 +223,7 @@ change(struct table_txn *txn, const struct effect *effect,
 	enum err err;
 
 	if (effect->report.phase == PUSH_BEGIN)
-		return fence_begin(txn, route, name, effect->token,
+		return fence_begin_hook(txn, route, name, effect->token,
 		    effect->now_ms);
 	if (effect->report.phase == PUSH_END && effect->token[0] != '\0')
 		return fence_end(txn, route, name, effect->token, NULL);

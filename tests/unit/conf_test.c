@@ -245,6 +245,9 @@ static const struct {
 			     "command = (\"ssh\", \"{name\");"),
 	    "3", "brace" },
 	{ ROUTE(GIT "scope = \"all\";"), "3", "\"repository\" or \"host\"" },
+	{ ROUTE(GIT "hooks = \"some\";"), "3", "\"none\" or \"strict\"" },
+	{ ROUTE(GIT "\nhooks = \"strict\";"), "4",
+	    "add push = { token_file = " },
 	{ ROUTE(GIT "fold_case = \"yes\";"), "3", "write true or false" },
 	{ ROUTE(GIT "fence_s = 0;"), "3", "1 to 86400" },
 	{ ROUTE(GIT "push_max_s = 60;"), "3", "write 900 or more" },
@@ -392,6 +395,7 @@ test_defaults(void)
 	tap_int(git->proof, PROOF_REFS, "proof");
 	tap_int(git->converge, CONVERGE_ENDPOINT, "converge");
 	tap_int(git->scope, SCOPE_REPOSITORY, "scope");
+	tap_int(git->hooks, HOOKS_NONE, "hooks");
 	tap_ok(!git->fold_case, "fold_case");
 	tap_int(git->fence_ms, 900000, "fence_s");
 	tap_int(git->push_max_ms, 21600000, "push_max_s");
@@ -404,13 +408,13 @@ test_defaults(void)
 	conf_free(conf);
 }
 
-#define EVERY_GIT                                                              \
-	"name = \"g\"; kind = \"git\"; prefix = \"/~a/b+c/\"; "                \
-	"primary = \"master\"; replicas = [\"s2\", \"s1\"]; "                  \
-	"authorize = \"webserver\"; proof = \"commit\"; "                      \
-	"converge = \"command\"; "                                             \
-	"command = (\"ssh\", \"{upstream}\", \"git-fetch {name}\"); "          \
-	"scope = \"host\"; fold_case = true; fence_s = 1; push_max_s = 2; "    \
+#define EVERY_GIT                                                                               \
+	"name = \"g\"; kind = \"git\"; prefix = \"/~a/b+c/\"; "                                 \
+	"primary = \"master\"; replicas = [\"s2\", \"s1\"]; "                                   \
+	"authorize = \"webserver\"; proof = \"commit\"; "                                       \
+	"converge = \"command\"; "                                                              \
+	"command = (\"ssh\", \"{upstream}\", \"git-fetch {name}\"); "                           \
+	"scope = \"host\"; hooks = \"strict\"; fold_case = true; fence_s = 1; push_max_s = 2; " \
 	"watch_s = 3; "
 #define EVERY_REG                                                              \
 	REG "import_s = 4; provisional_s = 5; migrate = { "                    \
@@ -464,6 +468,7 @@ test_every_key(void)
 	tap_str(git->command[2], "git-fetch {name}", "its last word");
 	tap_ok(git->command[3] == NULL, "its end");
 	tap_int(git->scope, SCOPE_HOST, "scope");
+	tap_int(git->hooks, HOOKS_STRICT, "hooks");
 	tap_ok(git->fold_case, "fold_case");
 	tap_int(git->fence_ms, 1000, "fence_s");
 	tap_int(git->push_max_ms, 2000, "push_max_s");
