@@ -7,6 +7,7 @@ noinst_LIBRARIES += %D%/libdoors.a
 	%D%/choose.c %D%/choose.h \
 	%D%/connections.c %D%/connections.h \
 	%D%/decide.c %D%/decide.h \
+	%D%/effect.c %D%/effect.h \
 	%D%/endpoint.c %D%/endpoint.h \
 	%D%/explain.c \
 	%D%/gateway.c %D%/gateway.h \
@@ -26,6 +27,8 @@ noinst_LIBRARIES += %D%/libdoors.a
 	%D%/snapshot.c %D%/snapshot.h \
 	%D%/status.c %D%/status.h \
 	%D%/target.c %D%/target.h \
+	%D%/wait.c \
+	%D%/waits.c %D%/waits.h \
 	%D%/webconf.c %D%/webconf.h \
 	%D%/webconf_apache.c %D%/webconf_apache.h \
 	%D%/webconf_apache_site.c \

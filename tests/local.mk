@@ -35,6 +35,7 @@ UNIT_TESTS = \
 	%D%/unit/fence_test \
 	%D%/unit/fetch_test \
 	%D%/unit/form_test \
+	%D%/unit/gate_test \
 	%D%/unit/gateway_cgi_test \
 	%D%/unit/gateway_test \
 	%D%/unit/gitcmd_test \
@@ -79,6 +80,8 @@ UNIT_TESTS = \
 	%D%/unit/tidy_test \
 	%D%/unit/token_test \
 	%D%/unit/view_test \
+	%D%/unit/wait_test \
+	%D%/unit/waits_test \
 	%D%/unit/wake_test \
 	%D%/unit/webconf_apache_test \
 	%D%/unit/webconf_nginx_test \
