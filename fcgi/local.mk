@@ -28,7 +28,6 @@ noinst_LIBRARIES += %D%/libdoors.a
 	%D%/status.c %D%/status.h \
 	%D%/target.c %D%/target.h \
 	%D%/wait.c \
-	%D%/waits.c %D%/waits.h \
 	%D%/webconf.c %D%/webconf.h \
 	%D%/webconf_apache.c %D%/webconf_apache.h \
 	%D%/webconf_apache_site.c \
@@ -52,6 +51,7 @@ reproute_fcgi_LDADD = $(DOORS_LIBS) $(FCGI_LIBS) $(LMDB_LIBS) $(JSON_LIBS) \
 # The push endpoint starts for every report: no libcurl, no libgit2.
 libexec_PROGRAMS += reproute-push
 reproute_push_SOURCES = %D%/push.c
+	%D%/push_wait.c %D%/push_wait.h \
 reproute_push_LDADD = $(DOORS_LIBS) $(FCGI_LIBS) $(LMDB_LIBS) $(JSON_LIBS) \
 	$(GROUND_LIBADD)
 

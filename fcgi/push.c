@@ -13,8 +13,8 @@
 #include "fcgi/effect.h"
 #include "fcgi/gateway.h"
 #include "fcgi/listener.h"
+#include "fcgi/push_wait.h"
 #include "fcgi/reply.h"
-#include "fcgi/waits.h"
 #include "fcgi/writer.h"
 #include "sync/gate.h"
 #include "sync/wake.h"
@@ -293,16 +293,16 @@ reply(struct gateway_request *request, const char *status,
 /* Waits for the replicas, and answers how it went. */
 static void
 wait_and_reply(struct push *push, struct gateway_request *request,
-    const struct waits *waits, struct push_answer *answer)
+    const struct push_wait *wait, struct push_answer *answer)
 {
-	const struct gate_question question = { .route = waits->route,
+	const struct gate_question question = { .route = wait->route,
 		.name = answer->name,
 		.generation = answer->generation,
-		.replicas = waits->replicas };
+		.replicas = wait->replicas };
 	struct gate_answer seen;
 	enum err err = writer_wait_open(push->writer, COMMIT_MS)
-	    ? gate_wait(writer_table(push->writer), &question,
-		  waits->timeout_ms, gateway_ending, &seen)
+	    ? gate_wait(writer_table(push->writer), &question, wait->timeout_ms,
+		  gateway_ending, &seen)
 	    : err_set(ERR_TABLE, "the table is not there in time");
 
 	if (err == ERR_ABSENT) {
@@ -319,10 +319,10 @@ wait_and_reply(struct push *push, struct gateway_request *request,
 	}
 	answer->generation = seen.generation;
 	answer->fenced = seen.fenced;
-	answer->wanted = waits->replicas;
+	answer->wanted = wait->replicas;
 	answer->have = seen.have;
 	reply(request,
-	    seen.have >= waits->replicas ? "200 OK" : "504 Gateway Timeout",
+	    seen.have >= wait->replicas ? "200 OK" : "504 Gateway Timeout",
 	    answer);
 }
 
@@ -358,29 +358,29 @@ take_report(struct push *push, struct gateway_request *request,
 {
 	const struct route *route = conf_route(push->conf, report->route);
 	struct push_answer answer = { .name = report->name };
-	struct waits waits;
+	struct push_wait wait;
 	struct gate *gate = NULL;
 	struct effect effect;
 
-	if (waits_read(push->conf, query_of(request), report, &waits) !=
+	if (push_wait_read(push->conf, query_of(request), report, &wait) !=
 	    ERR_OK) {
 		refuse(request, BAD_REQUEST, err_text());
 		return;
 	}
-	if (waits.route != NULL && !enter_gate(push, request, &gate))
+	if (wait.route != NULL && !enter_gate(push, request, &gate))
 		return;
 	effect_begin(&effect, push->conf, report);
 	if (write_report(push, request, &effect)) {
 		effect_wake(&effect);
-		if (waits.route != NULL)
-			route = waits.route;
+		if (wait.route != NULL)
+			route = wait.route;
 		if (route != NULL)
 			effect_name(&effect.report, route, report->name);
 		answer.generation = effect.generation;
 		answer.fenced = effect.fenced;
 		answer.note = note_of(&effect);
-		if (waits.route != NULL)
-			wait_and_reply(push, request, &waits, &answer);
+		if (wait.route != NULL)
+			wait_and_reply(push, request, &wait, &answer);
 		else
 			reply(request, "200 OK", &answer);
 	}
@@ -394,14 +394,14 @@ take_wait(struct push *push, struct gateway_request *request)
 	struct push_report report = { .phase = PUSH_REPORT };
 	char name[NAME_SIZE];
 	struct push_answer answer = { .name = name };
-	struct waits waits = { .route = NULL };
+	struct push_wait wait = { .route = NULL };
 	struct gate *gate = NULL;
-	enum err err = waits_report(push->conf, query_of(request), &report);
+	enum err err = push_wait_report(push->conf, query_of(request), &report);
 
 	if (err == ERR_OK)
-		err = waits_read(push->conf, query_of(request), &report,
-		    &waits);
-	if (err == ERR_OK && waits.route == NULL)
+		err = push_wait_read(push->conf, query_of(request), &report,
+		    &wait);
+	if (err == ERR_OK && wait.route == NULL)
 		err = err_set(ERR_INPUT,
 		    "\"wait\" is missing: nothing is reported by GET");
 	if (err == ERR_OK)
@@ -413,9 +413,9 @@ take_wait(struct push *push, struct gateway_request *request)
 	}
 	if (!enter_gate(push, request, &gate))
 		return;
-	effect_name(&report, waits.route, name);
-	wake_send(push->conf->run_dir, waits.route->name, name);
-	wait_and_reply(push, request, &waits, &answer);
+	effect_name(&report, wait.route, name);
+	wake_send(push->conf->run_dir, wait.route->name, name);
+	wait_and_reply(push, request, &wait, &answer);
 	leave_gate(push, gate);
 }
 

@@ -62,6 +62,7 @@ UNIT_TESTS = \
 	%D%/unit/program_test \
 	%D%/unit/proof_test \
 	%D%/unit/pulse_test \
+	%D%/unit/push_wait_test \
 	%D%/unit/queue_test \
 	%D%/unit/records_test \
 	%D%/unit/refs_test \
@@ -81,7 +82,6 @@ UNIT_TESTS = \
 	%D%/unit/token_test \
 	%D%/unit/view_test \
 	%D%/unit/wait_test \
-	%D%/unit/waits_test \
 	%D%/unit/wake_test \
 	%D%/unit/webconf_apache_test \
 	%D%/unit/webconf_nginx_test \

@@ -1,9 +1,9 @@
-/* waits_test.c: what a query says that is waited for */
+/* push_wait_test.c: what a query says that is waited for */
 /* SPDX-License-Identifier: ISC */
 #include <stdio.h>
 #include <string.h>
 
-#include "fcgi/waits.h"
+#include "fcgi/push_wait.h"
 #include "sync/gate.h"
 #include "tests/unit/tap.h"
 #include "tests/unit/world.h"
@@ -41,17 +41,17 @@ test_waits(const struct conf *conf)
 {
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct push_report report = { .phase = rows[i].phase };
-		struct waits waits;
+		struct push_wait wait;
 		char text[128] = "-";
 		enum err err;
 
 		strcpy(report.route, rows[i].route);
-		err = waits_read(conf, rows[i].query, &report, &waits);
+		err = push_wait_read(conf, rows[i].query, &report, &wait);
 		tap_int(err, rows[i].err, "\"%s\": returns", rows[i].query);
-		if (err == ERR_OK && waits.route != NULL)
+		if (err == ERR_OK && wait.route != NULL)
 			snprintf(text, sizeof(text), "%s %u %d",
-			    waits.route->name, waits.replicas,
-			    (int)waits.timeout_ms);
+			    wait.route->name, wait.replicas,
+			    (int)wait.timeout_ms);
 		if (err == ERR_OK)
 			tap_str(text, rows[i].says, "\"%s\": says",
 			    rows[i].query);
@@ -82,7 +82,8 @@ test_reports(struct conf *conf)
 	char text[NAME_SIZE * 2];
 
 	for (size_t i = 0; i < COUNT(reports); i++) {
-		enum err err = waits_report(conf, reports[i].query, &report);
+		enum err err = push_wait_report(conf, reports[i].query,
+		    &report);
 
 		tap_int(err, reports[i].err, "\"%s\": returns",
 		    reports[i].query);
@@ -96,7 +97,7 @@ test_reports(struct conf *conf)
 			    "\"%s\": %s", reports[i].query, err_text());
 	}
 	conf->n_routes = 1;
-	tap_int(waits_report(conf, "repository=p/r", &report), ERR_OK,
+	tap_int(push_wait_report(conf, "repository=p/r", &report), ERR_OK,
 	    "one git route needs no name");
 	tap_str(report.route, "code", "and is meant");
 }

@@ -1,6 +1,6 @@
-/* waits.c: what a request to the push endpoint waits for, by its query */
+/* push_wait.c: what a request to the push endpoint waits for, by its query */
 /* SPDX-License-Identifier: ISC */
-#include "fcgi/waits.h"
+#include "fcgi/push_wait.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,11 +41,11 @@ which_route(const struct conf *conf, const char *said, const struct route **out)
 }
 
 enum err
-waits_read(const struct conf *conf, const char *query,
-    const struct push_report *report, struct waits *out)
+push_wait_read(const struct conf *conf, const char *query,
+    const struct push_report *report, struct push_wait *out)
 {
 	static const char *const keys[] = { "wait", "timeout" };
-	struct waits waits = { .route = NULL };
+	struct push_wait wait = { .route = NULL };
 	char *values[2];
 	enum err err = read_two(query, keys, values);
 
@@ -58,22 +58,22 @@ waits_read(const struct conf *conf, const char *query,
 		    "\"wait\" goes with no \"begin\": its push would wait for "
 		    "itself");
 	if (err == ERR_OK && values[0] != NULL) {
-		err = which_route(conf, report->route, &waits.route);
+		err = which_route(conf, report->route, &wait.route);
 		if (err == ERR_OK)
-			err = gate_replicas(waits.route, values[0],
-			    &waits.replicas);
+			err = gate_replicas(wait.route, values[0],
+			    &wait.replicas);
 		if (err == ERR_OK)
-			err = gate_timeout(values[1], &waits.timeout_ms);
+			err = gate_timeout(values[1], &wait.timeout_ms);
 	}
 	free(values[0]);
 	free(values[1]);
 	if (err == ERR_OK)
-		*out = waits;
+		*out = wait;
 	return err;
 }
 
 enum err
-waits_report(const struct conf *conf, const char *query,
+push_wait_report(const struct conf *conf, const char *query,
     struct push_report *out)
 {
 	static const char *const keys[] = { "repository", "route" };
