@@ -36,6 +36,10 @@ struct upstream {
 
 enum route_kind { ROUTE_GIT, ROUTE_REGISTRY };
 enum proof { PROOF_REFS, PROOF_COMMIT };
+enum hooks {
+	HOOKS_NONE,   /* some pushes are reported by none */
+	HOOKS_STRICT, /* whatever changes a ref reports it, before and after */
+};
 enum converge {
 	CONVERGE_ENDPOINT, /* reproute-replica at the replica's endpoint */
 	CONVERGE_LOCAL,	   /* git fetch into upstream.path on this host */
@@ -66,6 +70,7 @@ struct route {
 	char **command; /* NULL-terminated, or NULL */
 	enum scope scope;
 	enum undecided undecided_writes;
+	enum hooks hooks;
 	bool fold_case;
 	int64_t fence_ms, push_max_ms, watch_ms, poll_ms;
 	unsigned wait_ms;	/* 0: no read waits for a mark */

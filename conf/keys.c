@@ -28,6 +28,11 @@ static const char *const proofs[] = {
 	[PROOF_COMMIT] = "commit",
 	NULL,
 };
+static const char *const hooks[] = {
+	[HOOKS_NONE] = "none",
+	[HOOKS_STRICT] = "strict",
+	NULL,
+};
 static const char *const converges[] = {
 	[CONVERGE_ENDPOINT] = "endpoint",
 	[CONVERGE_LOCAL] = "local",
@@ -84,6 +89,7 @@ static const struct key route_keys[] = {
 	{ "scope", set_word, AT(route, scope), .words = scopes, .in = IN_GIT },
 	{ "undecided_writes", set_word, AT(route, undecided_writes),
 	    .words = undecideds, .in = IN_GIT },
+	{ "hooks", set_word, AT(route, hooks), .words = hooks, .in = IN_GIT },
 	{ "fold_case", set_bool, AT(route, fold_case), .in = IN_GIT },
 	{ "fence_s", set_ms, AT(route, fence_ms), 1, DAY_S, 900, .in = IN_GIT },
 	{ "push_max_s", set_ms, AT(route, push_max_ms), 1, 7 * DAY_S, 21600,
@@ -481,6 +487,8 @@ set_routes(const struct place *place, const struct setting *value)
 enum err
 keys_fill(struct conf *conf, const struct setting *root)
 {
-	return schema_fill(conf, "the configuration", root_keys, IN_ALL, root,
-	    conf);
+	enum err err = schema_fill(conf, "the configuration", root_keys, IN_ALL,
+	    root, conf);
+
+	return err == ERR_OK ? whole_conf(conf, root) : err;
 }

@@ -132,3 +132,20 @@ whole_route(const struct conf *conf, const struct setting *list, size_t index)
 		    &list->items[i]);
 	return err;
 }
+
+enum err
+whole_conf(const struct conf *conf, const struct setting *root)
+{
+	const struct setting *list = setting_child(root, "routes");
+
+	for (size_t i = 0; i < conf->n_routes; i++)
+		if (conf->routes[i].hooks == HOOKS_STRICT &&
+		    conf->push.token_file == NULL)
+			return setting_error(setting_child(&list->items[i],
+						 "hooks"),
+			    "hooks = \"strict\" without an endpoint that "
+			    "they could report to; add push = { token_file = "
+			    "\"/etc/reproute/push.token\"; };, or leave it "
+			    "out");
+	return ERR_OK;
+}

@@ -15,5 +15,7 @@ MUST_USE enum err whole_upstream(const struct conf *,
     const struct setting *list, size_t index);
 MUST_USE enum err whole_route(const struct conf *, const struct setting *list,
     size_t index);
+/* The same for all of it; root is what it came from. */
+MUST_USE enum err whole_conf(const struct conf *, const struct setting *root);
 
 #endif

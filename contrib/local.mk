@@ -2,7 +2,8 @@
 EXTRA_DIST += %D%/quickstart %D%/stage.sh %D%/fronts
 
 hooksdir = $(pkgdatadir)/hooks
-dist_hooks_SCRIPTS = %D%/hooks/pre-receive %D%/hooks/post-receive
+dist_hooks_SCRIPTS = %D%/hooks/pre-receive %D%/hooks/post-receive \
+	%D%/hooks/reference-transaction
 
 # Units name the programs where they are installed.
 CONTRIB_FILLED = \

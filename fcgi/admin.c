@@ -71,6 +71,14 @@ static const struct program_option drain_options[] = {
 	OPTION_JSON,
 	OPTION_END,
 };
+static const struct program_option wait_options[] = {
+	{ "replicas", 0, "N", "so many must have it (1)", NULL,
+	    &admin.replicas },
+	{ "timeout", 0, "SECONDS", "wait no longer (30)", NULL,
+	    &admin.timeout },
+	OPTION_JSON,
+	OPTION_END,
+};
 static const struct program_option webconf_options[] = {
 	{ "part", 0, "PART", "which file of it", NULL, &admin.part },
 	{ "app", 0, "APP", "who starts the router", NULL, &admin.app },
@@ -133,6 +141,8 @@ static const struct verb {
 	    "send all reads of a route to the primary", json_options, false },
 	{ "on", admin_on, "[ROUTE]", "let replicas serve a route again",
 	    json_options, false },
+	{ "wait", admin_wait, "[ROUTE] NAME",
+	    "wait until replicas have what was pushed", wait_options, false },
 	{ "webconf", admin_webconf, "apache|lighttpd|nginx --part PART",
 	    "print a web server's part", webconf_options, false },
 	{ "feed", admin_feed, "[--log FILE] SOCKET",

@@ -23,7 +23,8 @@ struct admin {
 	bool check;
 	const char *part, *app, *mode, *socket, *address, *access_log,
 	    *lua_file, *bin_dir, *sbin_dir, *libexec_dir;
-	const char *log; /* feed: the site's access log */
+	const char *log;		/* feed: the site's access log */
+	const char *replicas, *timeout; /* wait */
 };
 
 /*
@@ -37,7 +38,7 @@ typedef enum err admin_verb(const struct admin *, int argc, char **argv,
 
 admin_verb admin_check, admin_explain, admin_status, admin_import, admin_place,
     admin_forget, admin_compare, admin_drain, admin_off, admin_on, admin_feed,
-    admin_webconf;
+    admin_webconf, admin_wait;
 
 /*
  * The table of this configuration: for reading, *out is NULL where there is

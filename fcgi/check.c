@@ -55,6 +55,35 @@ check_conf(struct report *report)
 	    conf->n_routes);
 }
 
+/* So long contrib/hooks rely upon a push's fence (their relied_s). */
+#define RELIED_MS 60000
+
+/* What can be seen from here; the hooks themselves are on the primary. */
+static void
+check_hooks(struct report *report)
+{
+	const struct conf *conf = report->admin->conf;
+
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct route *route = &conf->routes[i];
+
+		if (route->hooks != HOOKS_STRICT)
+			continue;
+		if (route->fence_ms < RELIED_MS)
+			check_say(report, LEVEL_WARNING, route->name,
+			    "hooks = \"strict\" does not hold with fence_s = "
+			    "%lld: hooks rely upon a push's fence for %d "
+			    "seconds; write that or more",
+			    (long long)route->fence_ms / 1000,
+			    RELIED_MS / 1000);
+		if (route->proof == PROOF_COMMIT)
+			check_say(report, LEVEL_WARNING, route->name,
+			    "hooks = \"strict\" does not hold with proof = "
+			    "\"commit\", which cannot see each change that "
+			    "they report; write proof = \"refs\"");
+	}
+}
+
 static void
 check_jit(struct report *report)
 {
@@ -238,6 +267,7 @@ admin_check(const struct admin *admin, int argc, char **argv, int *status)
 		wire_begin_array(report.wire, "checks");
 	}
 	check_conf(&report);
+	check_hooks(&report);
 	if (!admin->test) {
 		check_jit(&report);
 		if (check_dir(&report, "state_dir", conf->state_dir, true))

@@ -7,6 +7,7 @@ noinst_LIBRARIES += %D%/libdoors.a
 	%D%/choose.c %D%/choose.h \
 	%D%/connections.c %D%/connections.h \
 	%D%/decide.c %D%/decide.h \
+	%D%/effect.c %D%/effect.h \
 	%D%/endpoint.c %D%/endpoint.h \
 	%D%/explain.c \
 	%D%/fresh.c %D%/fresh.h \
@@ -20,6 +21,7 @@ noinst_LIBRARIES += %D%/libdoors.a
 	%D%/peers.c \
 	%D%/pipe.c \
 	%D%/places.c \
+	%D%/push_wait.c %D%/push_wait.h \
 	%D%/records.c %D%/records.h \
 	%D%/reply.c %D%/reply.h \
 	%D%/request.c %D%/request.h \
@@ -28,6 +30,7 @@ noinst_LIBRARIES += %D%/libdoors.a
 	%D%/status.c %D%/status.h \
 	%D%/tally.c %D%/tally.h \
 	%D%/target.c %D%/target.h \
+	%D%/wait.c \
 	%D%/waits.c %D%/waits.h \
 	%D%/webconf.c %D%/webconf.h \
 	%D%/webconf_apache.c %D%/webconf_apache.h \

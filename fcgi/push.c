@@ -1,29 +1,31 @@
 /* push.c: reproute-push: takes reports of pushes, from hooks */
 /* SPDX-License-Identifier: ISC */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "conf/clock.h"
-#include "conf/crypto.h"
 #include "conf/log.h"
 #include "conf/program.h"
+#include "fcgi/effect.h"
 #include "fcgi/gateway.h"
 #include "fcgi/listener.h"
+#include "fcgi/push_wait.h"
 #include "fcgi/reply.h"
 #include "fcgi/writer.h"
-#include "sync/fence.h"
-#include "sync/row.h"
+#include "sync/gate.h"
 #include "sync/wake.h"
 #include "sync/wire.h"
 
 /* A report that is not committed by then is answered with 503. */
 #define COMMIT_MS 5000
-/* Reports at once under FastCGI. */
-#define THREADS 4
+/* Requests at once under FastCGI; */
+#define THREADS 16
+/* no more of them wait for replicas, so that reports always have a thread. */
+#define MAX_WAITING (THREADS / 2)
 /* Of the socket at --listen /PATH. */
 #define SOCKET_MODE 0660
 
@@ -31,6 +33,7 @@ struct push {
 	struct conf *conf; /* NULL: it could not be read */
 	pthread_mutex_t lock;
 	struct writer *writer; /* NULL: not needed yet */
+	atomic_uint waiting;   /* requests, for replicas */
 };
 
 static const char *listen_at;
@@ -50,7 +53,16 @@ static const struct program program = {
 	.more = "As CGI it reads the file named by $REPROUTE_CONF.\n",
 };
 
-enum answer { BAD_REQUEST, UNAUTHORIZED, METHOD, TOO_LARGE, TYPE, UNAVAILABLE };
+enum answer {
+	BAD_REQUEST,
+	UNAUTHORIZED,
+	UNKNOWN,
+	METHOD,
+	TOO_LARGE,
+	TYPE,
+	UNAVAILABLE,
+	TOO_MANY
+};
 
 static const struct {
 	const char *status;  /* RFC 9110, 15 */
@@ -60,11 +72,14 @@ static const struct {
 	[BAD_REQUEST] = { "400 Bad Request", "bad-request", NULL },
 	[UNAUTHORIZED] = { "401 Unauthorized", "unauthorized",
 	    REPLY_CHALLENGE },
+	[UNKNOWN] = { "404 Not Found", "unknown-repository", NULL },
 	[METHOD] = { "405 Method Not Allowed", "method-not-allowed",
-	    "Allow: POST\r\n" },
+	    "Allow: GET, POST\r\n" },
 	[TOO_LARGE] = { "413 Content Too Large", "too-large", NULL },
 	[TYPE] = { "415 Unsupported Media Type", "unsupported-type", NULL },
 	[UNAVAILABLE] = { "503 Service Unavailable", "unavailable",
+	    "Retry-After: 5\r\n" },
+	[TOO_MANY] = { "503 Service Unavailable", "too-many-waiters",
 	    "Retry-After: 5\r\n" },
 };
 
@@ -181,139 +196,6 @@ read_report(struct gateway_request *request, struct push_report *out)
 	return err == ERR_OK && !unknown;
 }
 
-/* A report on its way through the writer. */
-struct effect {
-	const struct conf *conf;
-	struct push_report report;
-	char token[TOKEN_SIZE]; /* of a fence that begins or ends, or "" */
-	int64_t now_ms;
-	unsigned n_concerned; /* routes that it may mean */
-
-	/* what came of it */
-	uint64_t generation; /* the highest; 0: no row */
-	bool fenced;
-	bool known[MAX_ROUTES]; /* by index of the route */
-	unsigned n_known;
-};
-
-static bool
-concerns(const struct push_report *report, const struct route *route)
-{
-	return route->kind == ROUTE_GIT &&
-	    (report->route[0] == '\0' ||
-		strcmp(report->route, route->name) == 0);
-}
-
-/* The repository's printed form on that route. */
-static void
-name_on(const struct route *route, const struct push_report *report,
-    char name[NAME_SIZE])
-{
-	strcpy(name, report->name);
-	if (route->fold_case)
-		name_fold(name);
-}
-
-static enum err
-change(struct table_txn *txn, const struct effect *effect,
-    const struct route *route, const char *name)
-{
-	const char *sha = effect->report.sha;
-	uint64_t generation;
-	enum err err;
-
-	if (effect->report.phase == PUSH_BEGIN)
-		return fence_begin(txn, route, name, effect->token,
-		    effect->now_ms);
-	if (effect->report.phase == PUSH_END && effect->token[0] != '\0')
-		return fence_end(txn, route, name, effect->token, NULL);
-	sha = sha[0] != '\0' ? sha : NULL;
-	err = row_raise(txn, route, name, sha, &generation);
-	if (err != ERR_ABSENT)
-		return err;
-	if (effect->n_concerned > 1)
-		return ERR_OK;
-	/*
-	 * Whoever holds the token is believed that there is such a
-	 * repository, so that it is learnt without a daemon that listens;
-	 * what the primary does not have is dropped when it is compared.
-	 */
-	err = row_learn(txn, route, name, NULL);
-	if (err == ERR_OK)
-		err = row_raise(txn, route, name, sha, &generation);
-	return err == ERR_BUSY ? ERR_OK : err;
-}
-
-static enum err
-note(struct table_txn *txn, struct effect *effect, size_t index,
-    const char *name)
-{
-	const struct route *route = &effect->conf->routes[index];
-	struct fences fences;
-	struct row row;
-	enum err err;
-
-	if ((err = fences_get(txn, route, name, &fences)) != ERR_OK)
-		return err;
-	effect->fenced |= fences.n_up > 0;
-	if ((err = row_get(txn, route, name, &row)) == ERR_ABSENT)
-		return ERR_OK;
-	if (err != ERR_OK)
-		return err;
-	effect->known[index] = true;
-	effect->n_known++;
-	if (row.generation > effect->generation)
-		effect->generation = row.generation;
-	return ERR_OK;
-}
-
-static enum err
-effect_body(struct table_txn *txn, void *data)
-{
-	struct effect *effect = data;
-	char name[NAME_SIZE];
-	enum err err = ERR_OK;
-
-	/* may run more than once */
-	effect->generation = 0;
-	effect->fenced = false;
-	memset(effect->known, 0, sizeof(effect->known));
-	effect->n_known = 0;
-	for (size_t i = 0; i < effect->conf->n_routes && err == ERR_OK; i++) {
-		const struct route *route = &effect->conf->routes[i];
-
-		if (!concerns(&effect->report, route))
-			continue;
-		name_on(route, &effect->report, name);
-		err = change(txn, effect, route, name);
-		if (err == ERR_OK)
-			err = note(txn, effect, i, name);
-	}
-	return err;
-}
-
-/* 503 was answered when it is late, so it is not kept. */
-static const struct write_kind effect_kind = {
-	.size = sizeof(struct effect),
-	.body = effect_body,
-};
-
-/* The daemon takes it first; where nobody knows it, it is to look for it. */
-static void
-wake_daemon(const struct effect *effect)
-{
-	const struct conf *conf = effect->conf;
-	char name[NAME_SIZE];
-
-	for (size_t i = 0; i < conf->n_routes; i++) {
-		if (!concerns(&effect->report, &conf->routes[i]) ||
-		    (!effect->known[i] && effect->n_known > 0))
-			continue;
-		name_on(&conf->routes[i], &effect->report, name);
-		wake_send(conf->run_dir, conf->routes[i].name, name);
-	}
-}
-
 static enum err
 open_table(void *arg, struct pulse *pulse, struct table **table)
 {
@@ -337,48 +219,204 @@ start_writer(struct push *push)
 	return err;
 }
 
-static void
-take_report(struct push *push, struct gateway_request *request,
-    const struct push_report *report)
+/* false: it could not be written, and that has been answered. */
+static bool
+write_report(struct push *push, struct gateway_request *request,
+    struct effect *effect)
 {
-	const struct reply ok = { "200 OK", "application/json", NULL };
-	struct effect effect = { .conf = push->conf,
-		.report = *report,
-		.now_ms = clock_boot_ms() };
-	const struct route *route = NULL;
-	struct buf body = { 0 };
+	enum err err = start_writer(push);
+
+	if (err == ERR_OK)
+		err = writer_run(push->writer, &effect_kind, effect, COMMIT_MS);
+	if (err == ERR_OK)
+		return true;
+	log_msg(LOG_ERR, "a report was not written: %s", err_text());
+	refuse(request, UNAVAILABLE,
+	    "the state could not be "
+	    "written; the log says why");
+	return false;
+}
+
+static const char *
+query_of(const struct gateway_request *request)
+{
+	const char *query = gateway_param(request, "QUERY_STRING");
+
+	return query != NULL ? query : "";
+}
+
+/* Before anything is written.  false: it may not, and has been answered. */
+static bool
+enter_gate(struct push *push, struct gateway_request *request,
+    struct gate **gate)
+{
 	enum err err;
 
-	for (size_t i = 0; i < push->conf->n_routes; i++)
-		effect.n_concerned += concerns(report, &push->conf->routes[i]);
-	strcpy(effect.token, report->token);
-	if (report->phase == PUSH_BEGIN && effect.token[0] == '\0')
-		token_new(effect.token);
-	if (report->route[0] != '\0' &&
-	    ((route = conf_route(push->conf, report->route)) == NULL ||
-		route->kind != ROUTE_GIT)) {
-		refuse(request, BAD_REQUEST,
-		    "\"route\" names no git route "
-		    "of the configuration");
+	if (atomic_fetch_add(&push->waiting, 1) >= MAX_WAITING)
+		err = err_set(ERR_BUSY,
+		    "%d wait here already; come again later, or do not wait",
+		    MAX_WAITING);
+	else
+		err = gate_enter(push->conf->state_dir, gate);
+	if (err == ERR_OK)
+		return true;
+	atomic_fetch_sub(&push->waiting, 1);
+	if (err != ERR_BUSY)
+		log_msg(LOG_ERR, "nobody can wait: %s", err_text());
+	refuse(request, err == ERR_BUSY ? TOO_MANY : UNAVAILABLE,
+	    err == ERR_BUSY ? err_text()
+			    : "no place to wait; the log says why");
+	return false;
+}
+
+static void
+leave_gate(struct push *push, struct gate *gate)
+{
+	if (gate == NULL)
 		return;
-	}
-	if ((err = start_writer(push)) == ERR_OK)
-		err = writer_run(push->writer, &effect_kind, &effect,
-		    COMMIT_MS);
-	if (err != ERR_OK) {
-		log_msg(LOG_ERR, "a report was not written: %s", err_text());
-		refuse(request, UNAVAILABLE,
-		    "the state could not be "
-		    "written; the log says why");
-		return;
-	}
-	wake_daemon(&effect);
-	if (route != NULL)
-		name_on(route, report, effect.report.name);
-	wire_put_push(effect.report.name, effect.generation, effect.fenced,
-	    &body);
-	log_unsent(reply_send(request, &ok, body.data, body.len));
+	gate_leave(gate);
+	atomic_fetch_sub(&push->waiting, 1);
+}
+
+static void
+reply(struct gateway_request *request, const char *status,
+    const struct push_answer *answer)
+{
+	const struct reply reply = { status, "application/json", NULL };
+	struct buf body = { 0 };
+
+	wire_put_push(answer, &body);
+	log_unsent(reply_send(request, &reply, body.data, body.len));
 	buf_free(&body);
+}
+
+/* Waits for the replicas, and answers how it went. */
+static void
+wait_and_reply(struct push *push, struct gateway_request *request,
+    const struct push_wait *wait, struct push_answer *answer)
+{
+	const struct gate_question question = { .route = wait->route,
+		.name = answer->name,
+		.generation = answer->generation,
+		.replicas = wait->replicas };
+	struct gate_answer seen;
+	enum err err = writer_wait_open(push->writer, COMMIT_MS)
+	    ? gate_wait(writer_table(push->writer), &question, wait->timeout_ms,
+		  gateway_ending, &seen)
+	    : err_set(ERR_TABLE, "the table is not there in time");
+
+	if (err == ERR_ABSENT) {
+		refuse(request, UNKNOWN,
+		    "the route knows no such repository; read it once through "
+		    "the web server, or report a push");
+		return;
+	}
+	if (err != ERR_OK) {
+		log_msg(LOG_ERR, "a wait came to no end: %s", err_text());
+		refuse(request, UNAVAILABLE,
+		    "the state could not be read; the log says why");
+		return;
+	}
+	answer->generation = seen.generation;
+	answer->fenced = seen.fenced;
+	answer->wanted = wait->replicas;
+	answer->have = seen.have;
+	reply(request,
+	    seen.have >= wait->replicas ? "200 OK" : "504 Gateway Timeout",
+	    answer);
+}
+
+/* Senders switch off a hook that fails, so this is no error of theirs. */
+static const char *
+note_of(const struct effect *effect)
+{
+	return effect->learnt || effect->n_known == 0
+	    ? "no route knew this repository; the daemon asks the primary "
+	      "whether it is there: is the name right?"
+	    : NULL;
+}
+
+/* false: its route is none of ours, which has been answered. */
+static bool
+has_route(struct push *push, struct gateway_request *request,
+    const struct push_report *report)
+{
+	const struct route *route = conf_route(push->conf, report->route);
+
+	if (report->route[0] == '\0' ||
+	    (route != NULL && route->kind == ROUTE_GIT))
+		return true;
+	refuse(request, BAD_REQUEST,
+	    "\"route\" names no git route "
+	    "of the configuration");
+	return false;
+}
+
+static void
+take_report(struct push *push, struct gateway_request *request,
+    struct push_report *report)
+{
+	const struct route *route = conf_route(push->conf, report->route);
+	struct push_answer answer = { .name = report->name };
+	struct push_wait wait;
+	struct gate *gate = NULL;
+	struct effect effect;
+
+	if (push_wait_read(push->conf, query_of(request), report, &wait) !=
+	    ERR_OK) {
+		refuse(request, BAD_REQUEST, err_text());
+		return;
+	}
+	if (wait.route != NULL && !enter_gate(push, request, &gate))
+		return;
+	effect_begin(&effect, push->conf, report);
+	if (write_report(push, request, &effect)) {
+		effect_wake(&effect);
+		if (wait.route != NULL)
+			route = wait.route;
+		if (route != NULL)
+			effect_name(&effect.report, route, report->name);
+		answer.generation = effect.generation;
+		answer.fenced = effect.fenced;
+		answer.note = note_of(&effect);
+		if (wait.route != NULL)
+			wait_and_reply(push, request, &wait, &answer);
+		else
+			reply(request, "200 OK", &answer);
+	}
+	leave_gate(push, gate);
+}
+
+/* GET: nothing is reported, only waited for. */
+static void
+take_wait(struct push *push, struct gateway_request *request)
+{
+	struct push_report report = { .phase = PUSH_REPORT };
+	char name[NAME_SIZE];
+	struct push_answer answer = { .name = name };
+	struct push_wait wait = { .route = NULL };
+	struct gate *gate = NULL;
+	enum err err = push_wait_report(push->conf, query_of(request), &report);
+
+	if (err == ERR_OK)
+		err = push_wait_read(push->conf, query_of(request), &report,
+		    &wait);
+	if (err == ERR_OK && wait.route == NULL)
+		err = err_set(ERR_INPUT,
+		    "\"wait\" is missing: nothing is reported by GET");
+	if (err == ERR_OK)
+		err = start_writer(push);
+	if (err != ERR_OK) {
+		refuse(request, err == ERR_INPUT ? BAD_REQUEST : UNAVAILABLE,
+		    err_text());
+		return;
+	}
+	if (!enter_gate(push, request, &gate))
+		return;
+	effect_name(&report, wait.route, name);
+	wake_send(push->conf->run_dir, wait.route->name, name);
+	wait_and_reply(push, request, &wait, &answer);
+	leave_gate(push, gate);
 }
 
 static void
@@ -388,9 +426,16 @@ handle(struct gateway_request *request, void *arg)
 	const char *method = gateway_param(request, "REQUEST_METHOD");
 	struct push_report report;
 
-	if (method == NULL || strcmp(method, "POST") != 0)
-		refuse(request, METHOD, "reports are sent by POST");
-	else if (authorized(push, request) && read_report(request, &report))
+	if (method == NULL ||
+	    (strcmp(method, "POST") != 0 && strcmp(method, "GET") != 0))
+		refuse(request, METHOD,
+		    "a push is reported by POST, and waited for by GET");
+	else if (!authorized(push, request))
+		return;
+	else if (strcmp(method, "GET") == 0)
+		take_wait(push, request);
+	else if (read_report(request, &report) &&
+	    has_route(push, request, &report))
 		take_report(push, request, &report);
 }
 

@@ -18,6 +18,8 @@
  * long: another program may have read a newer configuration.
  */
 #define GONE_MS (24 * 3600 * INT64_C(1000))
+/* Added to a fence's state, as stored: a hook began it. */
+#define HOOKED 0x80
 
 /* All fences of one repository, as stored. */
 struct record {
@@ -32,6 +34,7 @@ record_read(struct table_bytes value, struct record *out)
 {
 	struct unpack in = unpack_of(value);
 	struct fences *set = &out->set;
+	unsigned state;
 
 	*out = (struct record){ .watch_ms = 0 };
 	unpack_text(&in, out->name, sizeof(out->name));
@@ -42,7 +45,9 @@ record_read(struct table_bytes value, struct record *out)
 		struct fence *fence = &set->fence[i];
 
 		unpack_text(&in, fence->token, sizeof(fence->token));
-		fence->state = (enum fence_state)unpack_u8(&in);
+		state = unpack_u8(&in);
+		fence->state = (enum fence_state)(state & ~HOOKED);
+		fence->hooked = (state & HOOKED) != 0;
 		fence->begun_ms = (int64_t)unpack_u64(&in);
 		set->n_up += fence->state != FENCE_WATCH;
 	}
@@ -87,7 +92,8 @@ record_put(struct table_txn *txn, const struct record *record)
 		const struct fence *fence = &record->set.fence[i];
 
 		pack_text(&out, fence->token);
-		pack_u8(&out, (uint8_t)fence->state);
+		pack_u8(&out,
+		    (uint8_t)(fence->state | (fence->hooked ? HOOKED : 0)));
 		pack_u64(&out, (uint64_t)fence->begun_ms);
 	}
 	return table_put(txn, TABLE_FENCES, key_bytes(&key), pack_bytes(&out));
@@ -123,7 +129,7 @@ take_out(struct fences *set, struct fence *fence)
 }
 
 static void
-put_up(struct fences *set, const char *token, int64_t now_ms)
+put_up(struct fences *set, const char *token, bool hooked, int64_t now_ms)
 {
 	struct fence *fence = find(set, token);
 
@@ -133,7 +139,9 @@ put_up(struct fences *set, const char *token, int64_t now_ms)
 	}
 	if (fence == NULL)
 		fence = &set->fence[set->n++];
-	*fence = (struct fence){ .state = FENCE_UP, .begun_ms = now_ms };
+	*fence = (struct fence){ .state = FENCE_UP,
+		.hooked = hooked && token[0] != '\0',
+		.begun_ms = now_ms };
 	snprintf(fence->token, sizeof(fence->token), "%s", token);
 }
 
@@ -168,9 +176,9 @@ has_room(struct table_txn *txn, const struct route *route, const char *name,
 	return err == ERR_ABSENT ? ERR_OK : err;
 }
 
-enum err
-fence_begin(struct table_txn *txn, const struct route *route, const char *name,
-    const char *token, int64_t now_ms)
+static enum err
+begin(struct table_txn *txn, const struct route *route, const char *name,
+    const char *token, bool hooked, int64_t now_ms)
 {
 	struct record record;
 	bool room = true;
@@ -188,8 +196,22 @@ fence_begin(struct table_txn *txn, const struct route *route, const char *name,
 	}
 	if (err != ERR_OK)
 		return err;
-	put_up(&record.set, token, now_ms);
+	put_up(&record.set, token, hooked, now_ms);
 	return put_and_raise(txn, route, &record, name);
+}
+
+enum err
+fence_begin(struct table_txn *txn, const struct route *route, const char *name,
+    const char *token, int64_t now_ms)
+{
+	return begin(txn, route, name, token, false, now_ms);
+}
+
+enum err
+fence_begin_hook(struct table_txn *txn, const struct route *route,
+    const char *name, const char *token, int64_t now_ms)
+{
+	return begin(txn, route, name, token, true, now_ms);
 }
 
 enum err
@@ -225,7 +247,9 @@ fence_broken(struct table_txn *txn, const struct route *route, const char *name,
 	if (err != ERR_OK)
 		return err;
 	fence = find(&record.set, token);
-	if (fence != NULL && fence->state == FENCE_UP)
+	if (fence != NULL && route->hooks == HOOKS_STRICT && !fence->hooked)
+		take_out(&record.set, fence);
+	else if (fence != NULL && fence->state == FENCE_UP)
 		fence->state = FENCE_BROKEN;
 	return put_and_raise(txn, route, &record, name);
 }

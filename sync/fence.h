@@ -30,6 +30,7 @@ enum fence_state {
 struct fence {
 	char token[TOKEN_SIZE]; /* "" is the common one */
 	enum fence_state state;
+	bool hooked;	  /* a hook began it, and is to end it */
 	int64_t begun_ms; /* clock_boot_ms(); begun anew after a boot */
 };
 
@@ -48,11 +49,17 @@ MUST_USE enum err fences_get(struct table_txn *, const struct route *,
  *
  * fence_begin: a fence goes up under that token (and the token is noted for
  * fence_find).  Again with a token that is up: its time begins anew.
+ * fence_begin_hook: the same by a hook, which is to end it; also with the
+ * token of the router's fence, which then is the hook's.
  * fence_end: the fence of that token goes down.  *was tells whether there
  * was one (may be NULL); without one the generation rises all the same.
- * fence_broken: its line came and proves nothing.
+ * fence_broken: its line came and proves nothing.  Where hooks are strict, it
+ * goes down all the same, unless a hook began it: whatever lands later has a
+ * fence of its own.
  */
 MUST_USE enum err fence_begin(struct table_txn *, const struct route *,
+    const char *name, const char *token, int64_t now_ms);
+MUST_USE enum err fence_begin_hook(struct table_txn *, const struct route *,
     const char *name, const char *token, int64_t now_ms);
 MUST_USE enum err fence_end(struct table_txn *, const struct route *,
     const char *name, const char *token, bool *was);

@@ -13,6 +13,7 @@ noinst_LIBRARIES += %D%/libtruth.a
 	%D%/fence.c %D%/fence.h \
 	%D%/fetch.c %D%/fetch.h \
 	%D%/form.c %D%/form.h \
+	%D%/gate.c %D%/gate.h \
 	%D%/gitcmd.c %D%/gitcmd.h \
 	%D%/health.c %D%/health.h \
 	%D%/http.c %D%/http.h \

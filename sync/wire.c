@@ -152,14 +152,19 @@ wire_finish(struct wire *wire, struct buf *out)
 }
 
 void
-wire_put_push(const char *name, uint64_t generation, bool fenced,
-    struct buf *out)
+wire_put_push(const struct push_answer *answer, struct buf *out)
 {
 	struct wire *wire = wire_new();
 
-	wire_text(wire, "repository", name);
-	wire_number(wire, "generation", (int64_t)generation);
-	wire_bool(wire, "fenced", fenced);
+	wire_text(wire, "repository", answer->name);
+	wire_number(wire, "generation", (int64_t)answer->generation);
+	wire_bool(wire, "fenced", answer->fenced);
+	if (answer->note != NULL)
+		wire_text(wire, "note", answer->note);
+	if (answer->wanted > 0) {
+		wire_number(wire, "wanted", answer->wanted);
+		wire_number(wire, "have", answer->have);
+	}
 	wire_finish(wire, out);
 }
 

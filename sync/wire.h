@@ -32,9 +32,18 @@ MUST_USE enum err wire_get_push(const char *body, size_t len,
 /* The seed's form as a query or a form body: project=P&repo=R&sha1=H. */
 MUST_USE enum err wire_get_push_form(const char *query, size_t len,
     struct push_report *out);
-/* {"repository","generation","fenced"} */
-void wire_put_push(const char *name, uint64_t generation, bool fenced,
-    struct buf *out);
+/*
+ * {"repository","generation","fenced"}; behind them "note" where not NULL, and
+ * where replicas were waited for (wanted is not 0) "wanted" and "have".
+ */
+struct push_answer {
+	const char *name;
+	uint64_t generation;
+	bool fenced;
+	const char *note;
+	unsigned wanted, have;
+};
+void wire_put_push(const struct push_answer *, struct buf *out);
 
 /* {"error":{"code","message"}} */
 void wire_put_error(const char *code, const char *message, struct buf *out);

@@ -37,6 +37,7 @@ UNIT_TESTS = \
 	%D%/unit/fence_test \
 	%D%/unit/fetch_test \
 	%D%/unit/form_test \
+	%D%/unit/gate_test \
 	%D%/unit/gateway_cgi_test \
 	%D%/unit/gateway_test \
 	%D%/unit/gitcmd_test \
@@ -66,6 +67,7 @@ UNIT_TESTS = \
 	%D%/unit/program_test \
 	%D%/unit/proof_test \
 	%D%/unit/pulse_test \
+	%D%/unit/push_wait_test \
 	%D%/unit/queue_test \
 	%D%/unit/records_test \
 	%D%/unit/refs_test \
@@ -86,6 +88,7 @@ UNIT_TESTS = \
 	%D%/unit/tidy_test \
 	%D%/unit/token_test \
 	%D%/unit/view_test \
+	%D%/unit/wait_test \
 	%D%/unit/wake_test \
 	%D%/unit/waits_test \
 	%D%/unit/webconf_apache_test \

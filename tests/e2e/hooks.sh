@@ -24,7 +24,9 @@ json='Content-Type: application/json'
 report 401 "no token" -d '' "$push?project=team&repo=app"
 like "$(cat answer)" '^\{"error":\{"code":"[^"]+","message":"[^"]+"\}\}$' "in JSON"
 report 401 "a wrong token" -d '' -H 'Authorization: Bearer nonsense' "$push"
-report 405 "GET" -H "$auth" "$push"
+report 405 "PUT" -X PUT -H "$auth" "$push"
+report 400 "GET, and nothing to wait for" -H "$auth" \
+	"$push?repository=team/app"
 report 400 "nothing reported" -X POST -H "$auth" -H "$json" -d '{}' "$push"
 report 400 "half JSON" -X POST -H "$auth" -H "$json" -d '{"project":' "$push"
 report 400 "a wrong phase" -X POST -H "$auth" -H "$json" \
@@ -47,18 +49,45 @@ report 413 "a body too large" -X POST -H "$auth" -H "$json" \
 sha=0123456789012345678901234567890123456789
 report 200 "an unknown repository" -d '' -H "$auth" \
 	"$push?project=team&repo=nothing&sha1=$sha"
+like "$(cat "$STAGE/answer")" '"note":"no route knew this repository;' \
+	"which the answer says"
 stage_repository team/app
 git init -q work && cd work && git commit -q --allow-empty -m one
 git push -q "$repository" main
 report 200 "the seed's query" -d '' -H "$auth" \
 	"$push?project=team&repo=app&sha1=$(git rev-parse HEAD)"
-like "$(cat "$STAGE/answer")" '^\{"repository":"team/app","generation":[0-9]+,"fenced":false\}$' \
-	"answers what it did"
+like "$(cat "$STAGE/answer")" '^\{"repository":"team/app","generation":[0-9]+,"fenced":false,"note":' \
+	"answers what it did, and that this is new"
 eventually 30 "replicas serve" stage_both team/app
 report 200 "the seed's form body" -X POST -H "$auth" \
 	-d "project=team&repo=app&sha1=$sha" "$push"
+like "$(cat "$STAGE/answer")" '^\{"repository":"team/app","generation":[0-9]+,"fenced":false\}$' \
+	"answers what it did"
 report 200 "the seed's JSON" -X POST -H "$auth" -H "$json" \
 	-d '{"project":"team","repo":"app","sha1":"'$sha'"}' "$push"
+eventually 30 "replicas serve" stage_both team/app
+
+# a gate for CI: waits until replicas have it
+gate="$push?repository=team/app&wait"
+report 401 "a wait without the token" "$gate=2"
+report 200 "GET waits" -H "$auth" "$gate=2"
+like "$(cat "$STAGE/answer")" '"wanted":2,"have":2\}$' "and says who has it"
+ok "so does the command" "$STAGE_BIN/reproute" wait --replicas 2 team/app
+report 400 "for more than there are" -H "$auth" "$gate=3"
+like "$(cat "$STAGE/answer")" 'write 1 to 2, which is what the route git has' \
+	"says how many there are"
+report 404 "for what nobody knows" -H "$auth" "$push?repository=no/thing&wait=1"
+git commit -q --allow-empty -m gate && git push -q "$repository" main
+report 200 "a report that waits" -X POST -H "$auth" -H "$json" \
+	-d '{"route":"git","repository":"team/app"}' "$push?wait=2&timeout=60"
+like "$(cat "$STAGE/answer")" '"wanted":2,"have":2\}$' "says so"
+ok "both have it at once" stage_both team/app
+kill -STOP "$(cat "$STAGE/pid/syncd")"
+report 504 "and one that waits in vain" -X POST -H "$auth" \
+	"$push?project=team&repo=app&sha1=$sha&wait=1&timeout=1" -d ''
+like "$(cat "$STAGE/answer")" '"wanted":1,"have":0\}$' "says that"
+fails "the command as well" "$STAGE_BIN/reproute" wait --timeout 1 team/app
+kill -CONT "$(cat "$STAGE/pid/syncd")"
 eventually 30 "replicas serve" stage_both team/app
 
 # begin and end

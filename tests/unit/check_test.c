@@ -216,6 +216,30 @@ move_router(struct scene *scene)
 	tap_must(pulse_join(scene->pulse, start, NULL));
 }
 
+/* The configuration says this of its route code. */
+static void
+say_of_code(struct scene *scene, const char *keys)
+{
+	char *words = mem_fmt("sed -i 's#name = \"code\";#& %s#' %s", keys,
+	    scene->tool.conf);
+
+	if (system(words) != 0)
+		tap_must(err_set(ERR_SYS, "%s", words));
+	free(words);
+}
+
+static void
+spoil_strict_time(struct scene *scene)
+{
+	say_of_code(scene, "hooks = \"strict\"; fence_s = 59;");
+}
+
+static void
+spoil_strict_proof(struct scene *scene)
+{
+	say_of_code(scene, "hooks = \"strict\"; proof = \"commit\";");
+}
+
 static void
 spoil_table(struct scene *scene)
 {
@@ -248,6 +272,13 @@ static const struct {
 	{ "router", spoil_router, 0, "warning  fcgi.sock: ", true },
 	{ "router-moved", move_router, 0,
 	    "ok       fcgi.sock: nobody listens, but a router runs: ", true },
+	{ "strict-time", spoil_strict_time, 0,
+	    "warning  code: hooks = \"strict\" does not hold with fence_s = "
+	    "59: ",
+	    true },
+	{ "strict-proof", spoil_strict_proof, 0,
+	    "warning  code: hooks = \"strict\" does not hold with proof = ",
+	    true },
 	{ "table", spoil_table, 0, "warning  table: there is none yet", true },
 };
 

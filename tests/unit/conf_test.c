@@ -244,6 +244,9 @@ static const struct {
 			     "command = (\"ssh\", \"{name\");"),
 	    "3", "brace" },
 	{ ROUTE(GIT "scope = \"all\";"), "3", "\"repository\" or \"host\"" },
+	{ ROUTE(GIT "hooks = \"some\";"), "3", "\"none\" or \"strict\"" },
+	{ ROUTE(GIT "\nhooks = \"strict\";"), "4",
+	    "add push = { token_file = " },
 	{ ROUTE(GIT "fold_case = \"yes\";"), "3", "write true or false" },
 	{ ROUTE(GIT "fence_s = 0;"), "3", "1 to 86400" },
 	{ ROUTE(GIT "push_max_s = 60;"), "3", "write 900 or more" },
@@ -400,6 +403,7 @@ test_defaults(void)
 	tap_int(git->proof, PROOF_REFS, "proof");
 	tap_int(git->converge, CONVERGE_ENDPOINT, "converge");
 	tap_int(git->scope, SCOPE_REPOSITORY, "scope");
+	tap_int(git->hooks, HOOKS_NONE, "hooks");
 	tap_ok(!git->fold_case, "fold_case");
 	tap_int(git->undecided_writes, UNDECIDED_REFUSE, "undecided_writes");
 	tap_int(git->fence_ms, 900000, "fence_s");
@@ -419,14 +423,14 @@ test_defaults(void)
 	conf_free(conf);
 }
 
-#define EVERY_GIT                                                              \
-	"name = \"g\"; kind = \"git\"; prefix = \"/~a/b+c/\"; "                \
-	"primary = \"master\"; replicas = [\"s2\", \"s1\"]; "                  \
-	"authorize = \"webserver\"; proof = \"commit\"; "                      \
-	"converge = \"command\"; "                                             \
-	"command = (\"ssh\", \"{upstream}\", \"git-fetch {name}\"); "          \
-	"scope = \"host\"; fold_case = true; fence_s = 1; push_max_s = 2; "    \
-	"watch_s = 3; undecided_writes = \"primary\"; wait_ms = 0; "           \
+#define EVERY_GIT                                                                               \
+	"name = \"g\"; kind = \"git\"; prefix = \"/~a/b+c/\"; "                                 \
+	"primary = \"master\"; replicas = [\"s2\", \"s1\"]; "                                   \
+	"authorize = \"webserver\"; proof = \"commit\"; "                                       \
+	"converge = \"command\"; "                                                              \
+	"command = (\"ssh\", \"{upstream}\", \"git-fetch {name}\"); "                           \
+	"scope = \"host\"; hooks = \"strict\"; fold_case = true; fence_s = 1; push_max_s = 2; " \
+	"watch_s = 3; undecided_writes = \"primary\"; wait_ms = 0; "                            \
 	"poll_s = 4; poll_rate = 6; replica_share = 0; mode = \"observe\"; "
 #define EVERY_REG                                                               \
 	REG "mode = \"observe\"; import_s = 4; provisional_s = 5; migrate = { " \
@@ -480,6 +484,7 @@ test_every_key(void)
 	tap_str(git->command[2], "git-fetch {name}", "its last word");
 	tap_ok(git->command[3] == NULL, "its end");
 	tap_int(git->scope, SCOPE_HOST, "scope");
+	tap_int(git->hooks, HOOKS_STRICT, "hooks");
 	tap_ok(git->fold_case, "fold_case");
 	tap_int(git->undecided_writes, UNDECIDED_PRIMARY, "undecided_writes");
 	tap_int(git->fence_ms, 1000, "fence_s");

@@ -22,11 +22,12 @@ token_of(char letter, char out[TOKEN_SIZE])
 	return out;
 }
 
-enum op { LEARN, BEGIN, END, BROKEN, END_ALL, EXPIRE };
+enum op { LEARN, BEGIN, HOOK, END, BROKEN, END_ALL, EXPIRE, STRICT };
 
 /*
  * Times in ms.  The route's: fence 1000, push_max 5000, watch 100.  State:
- * "gGENERATION upN", and for each fence its token's letter and U, B or W.
+ * "gGENERATION upN", and for each fence its token's letter, U, B or W, and h
+ * if it is a hook's.  STRICT: from here on hooks are.
  */
 struct step {
 	const char *claim;
@@ -84,6 +85,31 @@ static const struct step steps[] = {
 	{ "a push nobody saw end", BEGIN, 'e', 20000, -1, 0, "g22 up1 eU" },
 	{ "a daemon that slept past all of it ends it", EXPIRE, 0, 99999, 1,
 	    NEVER, "g23 up0" },
+	{ "a hook's", HOOK, 'a', 99999, -1, 0, "g24 up1 aUh" },
+	{ "is broken off as any other", BROKEN, 'a', 99999, -1, 0,
+	    "g25 up1 aBh" },
+	{ "its begin again", HOOK, 'a', 99999, -1, 0, "g26 up1 aUh" },
+	{ "and is ended", END, 'a', 99999, 1, 0, "g27 up0" },
+	{ "hooks are strict", STRICT, 0, 0, -1, 0, "g27 up0" },
+	{ "a push through the router", BEGIN, 'a', 100000, -1, 0,
+	    "g28 up1 aU" },
+	{ "any line ends it: a later landing has its own", BROKEN, 'a', 100100,
+	    -1, 0, "g29 up0" },
+	{ "its hook, behind its line", HOOK, 'a', 100200, -1, 0,
+	    "g30 up1 aUh" },
+	{ "no line ends that", BROKEN, 'a', 100300, -1, 0, "g31 up1 aBh" },
+	{ "but the hook does", END, 'a', 100400, 1, 0, "g32 up0" },
+	{ "another through the router", BEGIN, 'b', 100500, -1, 0,
+	    "g33 up1 bU" },
+	{ "which its hook takes over", HOOK, 'b', 100600, -1, 0,
+	    "g34 up1 bUh" },
+	{ "so that an unsettled line ends nothing", BROKEN, 'b', 100700, -1, 0,
+	    "g35 up1 bBh" },
+	{ "a settled one does: refused behind the hook", END, 'b', 100800, 1, 0,
+	    "g36 up0" },
+	{ "one that is watched", BEGIN, 'c', 100900, -1, 0, "g37 up1 cU" },
+	{ "after fence_s", EXPIRE, 0, 101900, 1, 102000, "g38 up0 cW" },
+	{ "is over at any line, too", BROKEN, 'c', 101950, -1, 0, "g39 up0" },
 };
 
 struct run {
@@ -111,6 +137,12 @@ act(struct table_txn *txn, struct run *run)
 	case BEGIN:
 		return fence_begin(txn, world.code, "repo", token,
 		    step->now_ms);
+	case HOOK:
+		return fence_begin_hook(txn, world.code, "repo", token,
+		    step->now_ms);
+	case STRICT:
+		world.code->hooks = HOOKS_STRICT;
+		return ERR_OK;
 	case END:
 		err = fence_end(txn, world.code, "repo", token, &was);
 		run->says = was;
@@ -137,9 +169,10 @@ write_fences(const struct fences *fences, char *out)
 
 	out += sprintf(out, "up%u", fences->n_up);
 	for (unsigned i = 0; i < fences->n; i++)
-		out += sprintf(out, " %c%c",
+		out += sprintf(out, " %c%c%s",
 		    fences->fence[i].token[0] ? fences->fence[i].token[0] : '*',
-		    states[fences->fence[i].state]);
+		    states[fences->fence[i].state],
+		    fences->fence[i].hooked ? "h" : "");
 }
 
 static enum err
@@ -182,6 +215,7 @@ test_steps(void)
 		tap_int(run.next_ms, steps[i].next_ms, "%s: next event",
 		    steps[i].claim);
 	}
+	world.code->hooks = HOOKS_NONE;
 }
 
 /* The token is remembered beyond its fence: a late line still raises. */

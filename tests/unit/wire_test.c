@@ -355,10 +355,18 @@ writing(void)
 	    "\"bad\":\"a\\\\xff\\\\xc3\\\\xbc\",\"none\":{}}\n",
 	    "keys in order, text escaped, bytes that are no UTF-8 shown");
 	buf_reset(&out);
-	wire_put_push("a/b", 12, true, &out);
+	wire_put_push(&(struct push_answer){ "a/b", 12, true, NULL, 0, 0 },
+	    &out);
 	tap_str(out.data,
 	    "{\"repository\":\"a/b\",\"generation\":12,\"fenced\":true}\n",
 	    "a push's answer");
+	buf_reset(&out);
+	wire_put_push(&(struct push_answer){ "a/b", 2, false, "new", 2, 1 },
+	    &out);
+	tap_str(out.data,
+	    "{\"repository\":\"a/b\",\"generation\":2,\"fenced\":false,"
+	    "\"note\":\"new\",\"wanted\":2,\"have\":1}\n",
+	    "one that was waited for");
 	buf_reset(&out);
 	wire_put_error("bad_request", "\"x\" is missing", &out);
 	tap_str(out.data,
