@@ -131,5 +131,5 @@ TEST_EXTENSIONS = .sh
 SH_LOG_DRIVER = $(LOG_DRIVER)
 
 EXTRA_DIST += %D%/run %D%/layers.sh %D%/e2e %D%/bench %D%/model \
-	%D%/stale/run %D%/stale/broken \
+	%D%/stale/run %D%/stale/faults.sh %D%/stale/broken \
 	%D%/fuzz/corpus
