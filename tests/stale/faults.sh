@@ -56,7 +56,7 @@ stopped_daemon_breaks() {
 }
 stopped_daemon_mends() { kill -CONT "$(cat "$STAGE/pid/syncd")"; }
 
-hook_breaks() { killed '^/bin/sh [^ ]*hooks/(pre|post)-receive'; }
+hook_breaks() { killed '^/bin/sh ([^ ]*/)?hooks/(pre|post)-receive'; }
 hook_mends() { :; }
 
 client_breaks() { killed '^git -C [^ ]*/source.git push '; }
