@@ -131,13 +131,27 @@ remove_one(const char *path, const struct stat *status, int type,
 	return remove(path);
 }
 
+static char *
+clone_dir(const struct reader *reader)
+{
+	return mem_fmt("%s/clone%u", reader->scene->scratch, reader->number);
+}
+
+static void
+forget_clone(const struct reader *reader)
+{
+	char *dir = clone_dir(reader);
+
+	nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	free(dir);
+}
+
 /* A clone, and the next time a fetch into it, by the other protocol. */
 static enum err
 read_clone(struct reader *reader, unsigned *repo, int *values)
 {
 	unsigned turn = reader->turn++;
-	char *dir = mem_fmt("%s/clone%u", reader->scene->scratch,
-	    reader->number);
+	char *dir = clone_dir(reader);
 	const char *version = turn / 2 % 2 == turn % 2 ? "protocol.version=2"
 						       : "protocol.version=0";
 	char *url = mem_fmt("%s/r%u.git", reader->scene->front,
@@ -156,7 +170,7 @@ read_clone(struct reader *reader, unsigned *repo, int *values)
 	/* git fetch leaves HEAD as it is */
 	values[REF_HEAD] = turn % 2 ? UNSEEN : values[REF_HEAD];
 	if (turn % 2 || err != ERR_OK) {
-		nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+		forget_clone(reader);
 		reader->turn += reader->turn % 2;
 	}
 	free(url);
@@ -221,6 +235,7 @@ reader_main(void *arg)
 		read_once(reader);
 		scene_pause(scene, &reader->seed, scene->pause_ms);
 	}
+	forget_clone(reader);
 	http_free(reader->http);
 	return NULL;
 }
