@@ -12,6 +12,7 @@
  * that it saw it has the benefit of the newest.
  */
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,11 +169,21 @@ check(void)
 	return err;
 }
 
+/* SIGINT, SIGTERM: it ends, and says what it saw. */
+static void
+end_early(int number)
+{
+	(void)number;
+	scene.over = true;
+}
+
 int
 main(int argc, char **argv)
 {
 	enum err err = take_options(argc, argv);
 
+	signal(SIGINT, end_early);
+	signal(SIGTERM, end_early);
 	if (err == ERR_OK)
 		err = scene_open(&scene);
 	if (err == ERR_OK)
