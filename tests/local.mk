@@ -46,6 +46,7 @@ UNIT_TESTS = \
 	%D%/unit/imports_test \
 	%D%/unit/inbox_test \
 	%D%/unit/job_test \
+	%D%/unit/judge_test \
 	%D%/unit/lanes_test \
 	%D%/unit/listener_test \
 	%D%/unit/log_test \
@@ -78,6 +79,7 @@ UNIT_TESTS = \
 	%D%/unit/round_test \
 	%D%/unit/row_test \
 	%D%/unit/rules_test \
+	%D%/unit/sight_test \
 	%D%/unit/snapshot_test \
 	%D%/unit/spawn_test \
 	%D%/unit/stamps_test \
@@ -113,6 +115,28 @@ FUZZ_TESTS = \
 %C%_fuzz_rules_fuzz_SOURCES = %D%/fuzz/rules_fuzz.c %D%/fuzz/main.c
 %C%_fuzz_wire_fuzz_SOURCES = %D%/fuzz/wire_fuzz.c %D%/fuzz/main.c
 
+# The checker of stale reads; what it decides is tested as any module.
+check_LIBRARIES += %D%/libstale.a
+%C%_libstale_a_SOURCES = \
+	%D%/stale/history.c %D%/stale/history.h \
+	%D%/stale/judge.c %D%/stale/judge.h \
+	%D%/stale/notes.c %D%/stale/notes.h \
+	%D%/stale/readers.c %D%/stale/readers.h \
+	%D%/stale/report.c %D%/stale/report.h \
+	%D%/stale/scene.c %D%/stale/scene.h \
+	%D%/stale/sight.c %D%/stale/sight.h \
+	%D%/stale/writers.c %D%/stale/writers.h
+%C%_unit_judge_test_LDADD = %D%/libstale.a $(LDADD)
+%C%_unit_sight_test_LDADD = %D%/libstale.a $(LDADD)
+check_PROGRAMS += %D%/stale/hold %D%/stale/stale %D%/stale/stamp
+%C%_stale_stale_SOURCES = %D%/stale/stale.c
+%C%_stale_stale_LDADD = %D%/libstale.a $(TRUTH_LIBS) $(LMDB_LIBS) \
+	$(GIT2_LIBS) $(CURL_LIBS) $(JSON_LIBS) $(GROUND_LIBADD)
+%C%_stale_hold_SOURCES = %D%/stale/hold.c
+%C%_stale_hold_LDADD = $(TRUTH_LIBS) $(LMDB_LIBS) $(GROUND_LIBADD)
+%C%_stale_stamp_SOURCES = %D%/stale/stamp.c
+%C%_stale_stamp_LDADD =
+
 check_PROGRAMS += $(UNIT_TESTS) $(FUZZ_TESTS)
 TESTS += $(UNIT_TESTS) $(FUZZ_TESTS) %D%/layers.sh
 AM_TESTS_ENVIRONMENT = top_srcdir='$(top_srcdir)'; export top_srcdir;
@@ -121,4 +145,5 @@ TEST_EXTENSIONS = .sh
 SH_LOG_DRIVER = $(LOG_DRIVER)
 
 EXTRA_DIST += %D%/run %D%/layers.sh %D%/e2e %D%/bench %D%/model \
+	%D%/stale/run %D%/stale/faults.sh %D%/stale/broken \
 	%D%/fuzz/corpus
