@@ -230,6 +230,17 @@ test_full_of_stalled(void)
 	stop(&stand);
 }
 
+/* The thread has so many requests: it stands at the gate, or they are parked. */
+static void
+await_taken(struct stand *stand, unsigned n)
+{
+	for (int ms = 0; atomic_load(&stand->taken) < n; ms++) {
+		if (ms == PATIENCE_MS)
+			abort();
+		usleep(1000);
+	}
+}
+
 /* The longest idle goes, but not one whose next request has come. */
 static void
 test_full_of_idle(void)
@@ -244,6 +255,7 @@ test_full_of_idle(void)
 	}
 	pthread_mutex_lock(&stand.gate);
 	send(idle[3], KEEPS, sizeof(KEEPS) - 1, MSG_NOSIGNAL);
+	await_taken(&stand, MAX + 1);
 	/* in the order of their events: the new one needs room before that */
 	fd = DIAL(&stand, CLOSES);
 	send(idle[0], KEEPS, sizeof(KEEPS) - 1, MSG_NOSIGNAL);
@@ -256,17 +268,6 @@ test_full_of_idle(void)
 	for (int i = 0; i < MAX; i++)
 		close(idle[i]);
 	stop(&stand);
-}
-
-/* The thread has so many requests: it stands at the gate, or they are parked. */
-static void
-await_taken(struct stand *stand, unsigned n)
-{
-	for (int ms = 0; atomic_load(&stand->taken) < n; ms++) {
-		if (ms == PATIENCE_MS)
-			abort();
-		usleep(1000);
-	}
 }
 
 /* What has begun to come behind it gets no longer than the rest. */
