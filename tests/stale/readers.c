@@ -18,6 +18,8 @@
 /* A client's patience, in milliseconds; a sick replica is found out sooner. */
 #define STALL_MS 20000
 #define MAX_ADVERT (1U << 20)
+/* Who is refused does not come again at once: errors shall count reads. */
+#define FAILED_PAUSE_MS 500
 
 const char *const reader_names[] = { "refs, v0", "refs, v2", "clone, fetch",
 	"at primary" };
@@ -202,7 +204,8 @@ note_failure(struct reader *reader, unsigned repo, const struct read *read)
 	reader->failure[reader->n_failures++] = failure;
 }
 
-static void
+/* How long to wait for the next one, in milliseconds. */
+static long
 read_once(struct reader *reader)
 {
 	unsigned repo = draw(&reader->seed, (unsigned)reader->scene->repos);
@@ -218,10 +221,11 @@ read_once(struct reader *reader)
 	if (err == ERR_OK) {
 		note_read(reader, repo, &read);
 		reader->scene->n_reads++;
-	} else {
-		note_failure(reader, repo, &read);
-		free(read.values);
+		return reader->scene->pause_ms;
 	}
+	note_failure(reader, repo, &read);
+	free(read.values);
+	return FAILED_PAUSE_MS;
 }
 
 static void *
@@ -231,10 +235,8 @@ reader_main(void *arg)
 	struct scene *scene = reader->scene;
 
 	reader->http = http_new();
-	while (!scene_over(scene)) {
-		read_once(reader);
-		scene_pause(scene, &reader->seed, scene->pause_ms);
-	}
+	while (!scene_over(scene))
+		scene_pause(scene, &reader->seed, read_once(reader));
 	forget_clone(reader);
 	http_free(reader->http);
 	return NULL;

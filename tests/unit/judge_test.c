@@ -66,7 +66,7 @@ history_of(const char *events)
 	char *copy = mem_dup(events), *rest = copy, *event;
 	int last = 0;
 
-	while ((event = strsep(&rest, " ")) != NULL)
+	while ((event = strsep(&rest, " ")) != NULL && *event != '\0')
 		take_event(history, event, &last);
 	free(copy);
 	return history;
