@@ -64,8 +64,9 @@ fresh_text(const struct conf *conf, const struct route *route,
 {
 	if (fresh->why == FRESH_ALWAYS)
 		return;
-	buf_fmt(out, "  %-14s reported changes are seen at once, ",
-	    "freshness");
+	buf_fmt(out, "  %-14s %s are seen at once, ", "freshness",
+	    route->hooks == HOOKS_STRICT ? "strict: changes by git"
+					 : "reported changes");
 	if (fresh->why == FRESH_UNSEEN)
 		buf_puts(out,
 		    "others are not: reproute-syncd does not run, or only "
@@ -77,8 +78,8 @@ fresh_text(const struct conf *conf, const struct route *route,
 }
 
 void
-fresh_json(const struct conf *conf, const struct fresh *fresh,
-    struct wire *wire)
+fresh_json(const struct conf *conf, const struct route *route,
+    const struct fresh *fresh, struct wire *wire)
 {
 	static const char *const words[] = {
 		[FRESH_UNSEEN] = "unseen",
@@ -91,6 +92,7 @@ fresh_json(const struct conf *conf, const struct fresh *fresh,
 	if (fresh->why == FRESH_ALWAYS)
 		return;
 	wire_begin_object(wire, "freshness");
+	wire_bool(wire, "strict", route->hooks == HOOKS_STRICT);
 	wire_text(wire, "why", words[fresh->why]);
 	if (fresh->within_s > 0) {
 		wire_number(wire, "unreported_s", fresh->within_s);

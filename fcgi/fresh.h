@@ -33,6 +33,7 @@ struct fresh fresh_of(const struct conf *, const struct route *,
 /* A line for people, and an object "freshness"; nothing for FRESH_ALWAYS. */
 void fresh_text(const struct conf *, const struct route *, const struct fresh *,
     struct buf *out);
-void fresh_json(const struct conf *, const struct fresh *, struct wire *);
+void fresh_json(const struct conf *, const struct route *, const struct fresh *,
+    struct wire *);
 
 #endif

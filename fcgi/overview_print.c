@@ -211,7 +211,7 @@ wire_git(struct wire *wire, const struct overview *overview, size_t index)
 	wire_bool(wire, "off", git->off_since_s != 0);
 	wire_number(wire, "epoch", (int64_t)git->epoch);
 	wire_number(wire, "known", (int64_t)git->known);
-	fresh_json(overview->conf, &overview->fresh[index], wire);
+	fresh_json(overview->conf, route, &overview->fresh[index], wire);
 	wire_begin_array(wire, "replicas");
 	for (size_t i = 0; i < route->n_replicas; i++) {
 		const struct replica_status *replica = &git->replicas[i];

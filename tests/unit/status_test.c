@@ -180,9 +180,9 @@ static const char *const json_pieces[] = {
 	"\"heartbeat_error\":null,\"table_error\":null,",
 	"{\"route\":\"code\",\"kind\":\"git\",\"prefix\":\"/git/\","
 	"\"mode\":\"serve\",\"primary\":\"main\",\"doubt\":false,\"off\":false,\"epoch\":0,"
-	"\"known\":2,\"freshness\":{\"why\":\"poll_s\","
+	"\"known\":2,\"freshness\":{\"strict\":false,\"why\":\"poll_s\","
 	"\"unreported_s\":10,\"unread_s\":3600,\"read\":3},",
-	"\"freshness\":{\"why\":\"unseen\",\"unreported_s\":null},",
+	"\"freshness\":{\"strict\":false,\"why\":\"unseen\",\"unreported_s\":null},",
 	"{\"upstream\":\"one\",\"down\":false,\"why\":null,\"since\":0,"
 	"\"drained\":true,\"epoch\":0,\"lagging\":1,",
 	"{\"upstream\":\"two\",\"down\":true,\"why\":\"timeout\",\"since\":",
@@ -239,26 +239,50 @@ static const struct {
 	{ "nobody polls", 2, PROOF_REFS, -1, 0, 0,
 	    "others are not: reproute-syncd does not run, or only with "
 	    "--once\n",
-	    "{\"why\":\"unseen\",\"unreported_s\":null}" },
+	    "\"why\":\"unseen\",\"unreported_s\":null}" },
 	{ "nobody does any more", 2, PROOF_REFS, 180001, 9000, 9,
 	    "others are not: reproute-syncd", "\"unseen\"" },
 	{ "nothing is read", 2, PROOF_REFS, 1000, 0, 0,
 	    "others within 10 s of a read (poll_s), else 60 min (sweep_s)\n",
-	    "{\"why\":\"poll_s\",\"unreported_s\":10,\"unread_s\":3600,"
+	    "\"why\":\"poll_s\",\"unreported_s\":10,\"unread_s\":3600,"
 	    "\"read\":0}" },
 	{ "in time", 2, PROOF_REFS, 1000, 10000, 9, "within 10 s of a read",
 	    "\"read\":9}" },
 	{ "more than poll_rate allows for", 2, PROOF_REFS, 1000, 33001, 340,
 	    "others within 34 s of a read (340 are read, at poll_rate 20; "
 	    "poll_s is 10), else",
-	    "{\"why\":\"poll_rate\",\"unreported_s\":34," },
+	    "\"why\":\"poll_rate\",\"unreported_s\":34," },
 	{ "as much as it allows for", 2, PROOF_REFS, 1000, 10001, 100,
 	    "others within 11 s of a read (poll_s is 10), else",
-	    "{\"why\":\"late\",\"unreported_s\":11," },
+	    "\"why\":\"late\",\"unreported_s\":11," },
 	{ "by commit", 2, PROOF_COMMIT, 1000, 9000, 9,
 	    "others are not (proof = \"commit\")\n",
-	    "{\"why\":\"proof\",\"unreported_s\":null}" },
+	    "\"why\":\"proof\",\"unreported_s\":null}" },
 };
+
+static void
+test_strict(void)
+{
+	const struct conf conf = { .sync = { .sweep_ms = 3600000 } };
+	const struct route route = { .n_replicas = 1,
+		.hooks = HOOKS_STRICT,
+		.poll_ms = 10000 };
+	const struct pace pace = { .bound_ms = 10000 };
+	struct fresh fresh = fresh_of(&conf, &route, &pace, 0);
+	struct wire *wire = wire_new();
+	struct buf text = { 0 }, json = { 0 };
+
+	fresh_text(&conf, &route, &fresh, &text);
+	fresh_json(&conf, &route, &fresh, wire);
+	wire_finish(wire, &json);
+	tap_ok(strstr(text.data,
+		   "strict: changes by git are seen at once, "
+		   "others within 10 s of a read") != NULL,
+	    "strict hooks: %s", text.data);
+	tap_ok(strstr(json.data, "\"strict\":true") != NULL, "%s", json.data);
+	buf_free(&text);
+	buf_free(&json);
+}
 
 static void
 test_fresh(void)
@@ -284,7 +308,7 @@ test_fresh(void)
 
 		buf_puts(&text, "");
 		fresh_text(&conf, &route, &fresh, &text);
-		fresh_json(&conf, &fresh, wire);
+		fresh_json(&conf, &route, &fresh, wire);
 		wire_finish(wire, &json);
 		tap_ok(strstr(text.data, freshnesses[i].text) != NULL, "%s: %s",
 		    freshnesses[i].claim, text.data);
@@ -434,6 +458,7 @@ main(void)
 {
 	test_overview();
 	test_fresh();
+	test_strict();
 	test_red();
 	test_no_table();
 	test_names();
