@@ -125,12 +125,12 @@ in_share(const struct route *route, const struct client *client)
 	    route->replica_share * (SHARE_BUCKETS / 100);
 }
 
-/* Row 7: some replica would serve it with a mark. */
+/* Row 7: some replica would serve it with a mark, and is about to have it. */
 static bool
 may_wait(const struct git_view *view, const struct route *route)
 {
 	for (size_t i = 0; route->wait_ms > 0 && i < route->n_replicas; i++)
-		if (serves(view, route, i))
+		if (serves(view, route, i) && !view->replicas[i].fails)
 			return true;
 	return false;
 }

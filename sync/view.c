@@ -34,6 +34,19 @@ see_lag(struct table_txn *txn, const struct route *route,
 	return lag_any(txn, route, replica, lags);
 }
 
+/* It lags: did the last try to mend that fail? */
+static enum err
+see_failure(struct table_txn *txn, const struct git_question *question,
+    const struct upstream *replica, bool *fails)
+{
+	struct lag lag;
+	enum err err = lag_get(txn, question->route, question->name, replica,
+	    &lag);
+
+	*fails = err == ERR_OK && lag.why[0] != '\0';
+	return err == ERR_ABSENT ? ERR_OK : err;
+}
+
 /* row NULL: there is none */
 static enum err
 see_replica(struct table_txn *txn, const struct git_question *question,
@@ -59,7 +72,10 @@ see_replica(struct table_txn *txn, const struct git_question *question,
 		    &epochs);
 	if (row != NULL && (mark = row_mark_of(row, replica)) != NULL)
 		view->replicas[index].generation = mark->generation;
-	if (route->scope == SCOPE_HOST)
+	if (row != NULL && !view->replicas[index].current)
+		err = see_failure(txn, question, replica,
+		    &view->replicas[index].fails);
+	if (err == ERR_OK && route->scope == SCOPE_HOST)
 		err = see_lag(txn, route, replica, &epochs,
 		    &view->replicas[index].lags);
 	return err;

@@ -21,7 +21,8 @@ struct git_view {
 		bool current; /* marked at the present generation, epochs */
 		bool down;
 		bool drained;
-		bool lags; /* in anything; only looked at for SCOPE_HOST */
+		bool fails; /* lags, and failed to converge when last tried */
+		bool lags;  /* in anything; only looked at for SCOPE_HOST */
 		uint64_t generation; /* of its mark, 0 without */
 	} replicas[MAX_REPLICAS];    /* in the route's order */
 };

@@ -57,10 +57,12 @@ bench_clone() {
 		echo $((($(date +%s%N) - $2) / 1000000)) >> "$STAGE/times"
 }
 
-# bench_count WORD: so many decisions for that reason, or waits.
+# bench_count WORD: so many decisions of the first route for that reason, or
+# waits.
 bench_count() {
 	local value
-	value=$(stage_ask status --json | grep -o "\"$1\":[0-9]*" | head -n 1)
+	value=$(stage_ask status --json | grep -o '"decided":{[^}]*}[^}]*' |
+		head -n 1 | grep -o "\"$1\":[0-9]*")
 	echo $((${value#*:} + 0))
 }
 

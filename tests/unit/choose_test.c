@@ -138,7 +138,7 @@ test_git_requests(void)
 
 /*
  * A word of letters: "c" current, "d" down, "x" drained, "0" weight 0, "l"
- * lags in something.
+ * lags in something, "f" failed to converge.
  */
 static void
 set_replica(struct git_view *view, size_t i, const char *letters)
@@ -147,6 +147,7 @@ set_replica(struct git_view *view, size_t i, const char *letters)
 	view->replicas[i].down = strchr(letters, 'd');
 	view->replicas[i].drained = strchr(letters, 'x');
 	view->replicas[i].lags = strchr(letters, 'l');
+	view->replicas[i].fails = strchr(letters, 'f');
 	replicas[i].weight = strchr(letters, '0') ? 0 : 1;
 }
 
@@ -266,6 +267,10 @@ test_waits(void)
 		    SCOPE_REPOSITORY, { "d", "", "x" }, true },
 		{ "by host, one lags elsewhere", 1, false, false, 0, SCOPE_HOST,
 		    { "cl", "d", "d" }, true },
+		{ "one converges, one failed", 1, false, false, 0,
+		    SCOPE_REPOSITORY, { "f", "", "d" }, true },
+		{ "all that could serve failed", 1, false, false, 0,
+		    SCOPE_REPOSITORY, { "f", "d", "f" }, false },
 		{ "wait_ms is 0", 0, false, false, 0, SCOPE_REPOSITORY,
 		    { "", "", "" }, false },
 		{ "none can serve", 1, false, false, 0, SCOPE_REPOSITORY,

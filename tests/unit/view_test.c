@@ -20,6 +20,7 @@ enum op {
 	LEARN,
 	NOTE,
 	MARK_ONE,
+	FAIL_TWO,
 	RAISE,
 	BEGIN,
 	BROKEN,
@@ -41,7 +42,8 @@ enum op {
 
 /*
  * View: "GENERATION FENCES ONE TWO", a generation of "-" without a row; each
- * replica its mark's generation, then c(urrent) d(own) D(rained) l(ags).
+ * replica its mark's generation, then c(urrent) d(own) D(rained) f(ails)
+ * l(ags).
  */
 struct step {
 	const char *claim;
@@ -86,6 +88,7 @@ static const struct step steps[] = {
 	{ "scope repository again", REPOSITORY, "6 0 6 0" },
 	{ "switched off: in doubt", OFF, "6 0 6 0" },
 	{ "and on", ON, "6 0 6 0" },
+	{ "a failure to converge", FAIL_TWO, "6 0 6 0f" },
 };
 
 struct run {
@@ -142,6 +145,8 @@ act(struct table_txn *txn, void *arg)
 	case MARK_ONE:
 		return row_mark(txn, world.code, "repo", world.one,
 		    run->generation, &run->epochs, &news);
+	case FAIL_TWO:
+		return lag_note(txn, world.code, "repo", world.two, "no space");
 	case RAISE:
 		return row_raise(txn, world.code, "repo", NULL, &generation);
 	case BEGIN:
@@ -193,11 +198,12 @@ write_view(const struct git_view *view, char *out)
 		    view->generation == 0 ? "-" : "no row, a generation");
 	out += sprintf(out, " %u", view->fences);
 	for (size_t i = 0; i < 2; i++)
-		out += sprintf(out, " %d%s%s%s%s",
+		out += sprintf(out, " %d%s%s%s%s%s",
 		    (int)view->replicas[i].generation,
 		    view->replicas[i].current ? "c" : "",
 		    view->replicas[i].down ? "d" : "",
 		    view->replicas[i].drained ? "D" : "",
+		    view->replicas[i].fails ? "f" : "",
 		    view->replicas[i].lags ? "l" : "");
 }
 
