@@ -41,6 +41,12 @@ static const char *const scopes[] = {
 	NULL,
 };
 
+static const char *const undecideds[] = {
+	[UNDECIDED_REFUSE] = "refuse",
+	[UNDECIDED_PRIMARY] = "primary",
+	NULL,
+};
+
 static const struct key upstream_keys[] = {
 	{ "name", set_text, AT(upstream, name), .legal = legal_upstream_name,
 	    .required = true },
@@ -69,6 +75,8 @@ static const struct key route_keys[] = {
 	{ "command", set_command, .in = IN_GIT },
 	{ "authorize", set_authorize, .in = IN_GIT },
 	{ "scope", set_word, AT(route, scope), .words = scopes, .in = IN_GIT },
+	{ "undecided_writes", set_word, AT(route, undecided_writes),
+	    .words = undecideds, .in = IN_GIT },
 	{ "fold_case", set_bool, AT(route, fold_case), .in = IN_GIT },
 	{ "fence_s", set_ms, AT(route, fence_ms), 1, DAY_S, 900, .in = IN_GIT },
 	{ "push_max_s", set_ms, AT(route, push_max_ms), 1, 7 * DAY_S, 21600,

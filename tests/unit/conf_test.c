@@ -395,6 +395,7 @@ test_defaults(void)
 	tap_int(git->converge, CONVERGE_ENDPOINT, "converge");
 	tap_int(git->scope, SCOPE_REPOSITORY, "scope");
 	tap_ok(!git->fold_case, "fold_case");
+	tap_int(git->undecided_writes, UNDECIDED_REFUSE, "undecided_writes");
 	tap_int(git->fence_ms, 900000, "fence_s");
 	tap_int(git->push_max_ms, 21600000, "push_max_s");
 	tap_int(git->watch_ms, 5000, "watch_s");
@@ -415,7 +416,8 @@ test_defaults(void)
 	"converge = \"command\"; "                                             \
 	"command = (\"ssh\", \"{upstream}\", \"git-fetch {name}\"); "          \
 	"scope = \"host\"; fold_case = true; fence_s = 1; push_max_s = 2; "    \
-	"watch_s = 3; poll_s = 4; poll_rate = 6; "
+	"watch_s = 3; poll_s = 4; poll_rate = 6; "                             \
+	"undecided_writes = \"primary\"; "
 #define EVERY_REG                                                              \
 	REG "import_s = 4; provisional_s = 5; migrate = { "                    \
 	    "to = \"new\"; include = (\"^a\", { name = \"b\"; "                \
@@ -469,6 +471,7 @@ test_every_key(void)
 	tap_ok(git->command[3] == NULL, "its end");
 	tap_int(git->scope, SCOPE_HOST, "scope");
 	tap_ok(git->fold_case, "fold_case");
+	tap_int(git->undecided_writes, UNDECIDED_PRIMARY, "undecided_writes");
 	tap_int(git->fence_ms, 1000, "fence_s");
 	tap_int(git->push_max_ms, 2000, "push_max_s");
 	tap_int(git->watch_ms, 3000, "watch_s");
