@@ -105,9 +105,9 @@ eventually 15 "the sweep finds it, and replicas get it" swept
 eventually 10 "and serve it" stage_both team/quiet
 
 # private from now on: no replica shows it any more
+eventually 30 "(replicas serve it)" served_by_replicas
 mv "$primary/team/read.git" "$primary/team/hidden.git"
 not_served() { ! served_by_replicas; }
-ok "(it is read)" served_by_replicas
 eventually $((poll_s + slack)) "what the primary has no more, no replica shows" \
 	not_served
 
