@@ -47,6 +47,8 @@ enum converge {
 	CONVERGE_NONE,	   /* somebody else's business: only compare */
 };
 enum scope { SCOPE_REPOSITORY, SCOPE_HOST };
+/* What the web server does with a write while the router does not answer. */
+enum undecided { UNDECIDED_REFUSE, UNDECIDED_PRIMARY };
 
 /* A URL prefix with its kind, its primary, and where else it may go. */
 struct route {
@@ -63,6 +65,7 @@ struct route {
 	char **command; /* NULL-terminated, or NULL */
 	enum scope scope;
 	enum hooks hooks;
+	enum undecided undecided_writes;
 	bool fold_case;
 	int64_t fence_ms, push_max_ms, watch_ms;
 

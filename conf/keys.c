@@ -46,6 +46,12 @@ static const char *const scopes[] = {
 	NULL,
 };
 
+static const char *const undecideds[] = {
+	[UNDECIDED_REFUSE] = "refuse",
+	[UNDECIDED_PRIMARY] = "primary",
+	NULL,
+};
+
 static const struct key upstream_keys[] = {
 	{ "name", set_text, AT(upstream, name), .legal = legal_upstream_name,
 	    .required = true },
@@ -75,6 +81,8 @@ static const struct key route_keys[] = {
 	{ "authorize", set_authorize, .in = IN_GIT },
 	{ "scope", set_word, AT(route, scope), .words = scopes, .in = IN_GIT },
 	{ "hooks", set_word, AT(route, hooks), .words = hooks, .in = IN_GIT },
+	{ "undecided_writes", set_word, AT(route, undecided_writes),
+	    .words = undecideds, .in = IN_GIT },
 	{ "fold_case", set_bool, AT(route, fold_case), .in = IN_GIT },
 	{ "fence_s", set_ms, AT(route, fence_ms), 1, DAY_S, 900, .in = IN_GIT },
 	{ "push_max_s", set_ms, AT(route, push_max_ms), 1, 7 * DAY_S, 21600,

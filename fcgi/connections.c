@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "conf/clock.h"
@@ -315,10 +316,18 @@ connections_open(const struct connections_options *options,
 	struct connections *set = mem_zalloc(sizeof(*set));
 	struct sockaddr_storage address = { 0 };
 	socklen_t len = sizeof(address);
+	const struct timeval at_once = { .tv_usec = 1 };
 	int one = 1;
 	enum err err;
 
 	set->options = *options;
+	/*
+	 * That it does not block is the open file's, and so everybody's who
+	 * has it: systemd takes that back with each command of the unit that
+	 * it starts with this socket.  This is the socket's own.
+	 */
+	setsockopt(options->listener, SOL_SOCKET, SO_RCVTIMEO, &at_once,
+	    sizeof(at_once));
 	getsockname(options->listener, (struct sockaddr *)&address, &len);
 	set->tcp = address.ss_family != AF_UNIX;
 	/* those that it accepts have it from their listener */

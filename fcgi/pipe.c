@@ -56,7 +56,7 @@ is_dull(const char *text, size_t len)
 	memcpy(copy, text, len);
 	copy[len] = '\0';
 	/* of what is no line at all, the daemon says so in its log */
-	return feed_parse(copy, &line) == ERR_OK && line.token[0] == '\0' &&
+	return feed_parse(copy, &line) == ERR_OK && !feed_is_write(&line) &&
 	    feed_tells(&line) == FEED_WELL;
 }
 

@@ -141,6 +141,19 @@ webconf_check(const struct webconf *webconf)
 }
 
 void
+webconf_no_undecided(const struct conf *conf, struct buf *out)
+{
+	for (size_t i = 0; i < conf->n_routes; i++)
+		if (conf->routes[i].undecided_writes == UNDECIDED_PRIMARY)
+			buf_fmt(out,
+			    "\n"
+			    "# undecided_writes = \"primary\" of route %s "
+			    "cannot be had here: this server\n"
+			    "# sends nothing on without a decision.\n",
+			    conf->routes[i].name);
+}
+
+void
 webconf_registry_error(const char *code, const char *message, struct buf *out)
 {
 	wire_put_registry_error(code, message, out);

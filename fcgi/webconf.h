@@ -44,7 +44,8 @@ struct webconf_part {
 /* A web server; the first app and mode are taken where none is said. */
 struct webconf_server {
 	const char *name;
-	const char *access_log;	 /* where the site has it on Debian */
+	/* where the site has it on Debian; NULL: where its own lines say */
+	const char *access_log;
 	const char *const *apps; /* ended by NULL */
 	/* of the router in any app but the first; NULL: as in that one */
 	const char *app_socket;
@@ -82,6 +83,9 @@ bool webconf_uses(const struct conf *, const struct upstream *);
  * (";x"), which some backends drop, in whatever place included.
  */
 void webconf_pattern(const struct route *, struct buf *out);
+
+/* A comment for a server that sends no write on without a decision. */
+void webconf_no_undecided(const struct conf *, struct buf *out);
 
 /* A registry's error as JSON, on one line without its end; appended. */
 void webconf_registry_error(const char *code, const char *message,

@@ -66,7 +66,7 @@ static const char router_tcp[] =
 /* Trailing words of the feed line are as sync/feed.c reads them. */
 static const char logs[] =
     "\n"
-    "# GlobalLog: beside the sites' own logs, not in their place.\n"
+    "# GlobalLog: for all sites, beside their own logs.\n"
     "# When a write is over, or a replica failed, reproute-syncd is told: that\n"
     "# ends fences early, and takes the replica out.  Over HTTP/2 Apache does\n"
     "# not know how an answer ended (done=-), so that there only hooks end a\n"
@@ -78,12 +78,7 @@ static const char logs[] =
     "\"expr=-n reqenv('REPROUTE_TOKEN') || "
     "(-n reqenv('BALANCER_WORKER_ROUTE') && "
     "(%%{REQUEST_STATUS} -in {'502','503','504'} || "
-    "reqenv('BALANCER_WORKER_ROUTE') != reqenv('REPROUTE_UPSTREAM')))\"\n"
-    "# Who was sent where, and why.\n"
-    "LogFormat \"%%h %%l %%u %%t \\\"%%r\\\" %%>s %%O \\\"%%{Referer}i\\\" "
-    "\\\"%%{User-Agent}i\\\" upstream=%%{REPROUTE_UPSTREAM}e "
-    "reason=%%{REPROUTE_REASON}e\" reproute\n"
-    "GlobalLog \"%s\" reproute env=REPROUTE_UPSTREAM\n";
+    "reqenv('BALANCER_WORKER_ROUTE') != reqenv('REPROUTE_UPSTREAM')))\"\n";
 
 bool
 webconf_apache_starts(const struct webconf *webconf)
@@ -264,8 +259,7 @@ webconf_apache_print_server(const struct webconf *webconf, struct buf *out)
 	for (size_t i = 0; i < conf->n_routes && err == ERR_OK; i++)
 		err = put_balancer(&conf->routes[i], out);
 	put_router(webconf, out);
-	buf_fmt(out, logs, webconf->bin_dir, webconf->feed_socket,
-	    webconf->access_log);
+	buf_fmt(out, logs, webconf->bin_dir, webconf->feed_socket);
 	return err;
 }
 
@@ -280,7 +274,6 @@ static const struct webconf_part parts[] = {
 };
 const struct webconf_server webconf_apache = {
 	.name = "apache",
-	.access_log = "/var/log/apache2/reproute.log",
 	.apps = apps,
 	.modes = modes,
 	.mode_app = "mod_authnz_fcgi",

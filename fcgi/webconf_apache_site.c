@@ -25,7 +25,13 @@ static const char head[] =
     "# as in Debian's file, would be 408.\n"
     "<IfModule reqtimeout_module>\n"
     "  RequestReadTimeout body=300,MinRate=500\n"
-    "</IfModule>\n";
+    "</IfModule>\n"
+    "# Who was sent where, and why: in the site's own log, if its CustomLog\n"
+    "# has the format \"combined\", as Debian's sites have.  Put the last two\n"
+    "# words into its LogFormat if it has another.\n"
+    "LogFormat \"%%h %%l %%u %%t \\\"%%r\\\" %%>s %%O \\\"%%{Referer}i\\\" "
+    "\\\"%%{User-Agent}i\\\" upstream=%%{REPROUTE_UPSTREAM}e "
+    "reason=%%{REPROUTE_REASON}e\" combined\n";
 
 static const char access_own[] =
     "  # Apart from the site's own authentication, and before it; what the\n"
@@ -300,6 +306,7 @@ webconf_apache_print_site(const struct webconf *webconf, struct buf *out)
 	const struct conf *conf = webconf->conf;
 
 	buf_fmt(out, head, webconf->command);
+	webconf_no_undecided(conf, out);
 	if (conf->push.token_file != NULL)
 		put_push(webconf, out);
 	put_status(webconf, out);

@@ -379,6 +379,7 @@ print_main(const struct webconf *webconf, struct buf *out)
 	enum err err;
 
 	buf_fmt(out, head, webconf->command);
+	webconf_no_undecided(webconf->conf, out);
 	buf_fmt(out, failed, webconf->script);
 	put_log(webconf, out);
 	buf_puts(out, "}\nelse ");

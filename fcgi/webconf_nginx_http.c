@@ -113,6 +113,13 @@ put_upstreams(const struct conf *conf, struct buf *out)
 	return err;
 }
 
+static bool
+refuses_writes(const struct route *route)
+{
+	return route->kind == ROUTE_GIT &&
+	    route->undecided_writes == UNDECIDED_REFUSE;
+}
+
 static void
 put_choice(const struct conf *conf, struct buf *out)
 {
@@ -128,7 +135,9 @@ put_choice(const struct conf *conf, struct buf *out)
 	    "}\n"
 	    "# Without a decision only reads go on, and to the primary only: "
 	    "a write would\n"
-	    "# pass its fence by, and a registry's could split a repository.\n"
+	    "# pass its fence by (a git route can say undecided_writes = "
+	    "\"primary\"), and a\n"
+	    "# registry's could split a repository.\n"
 	    "map \"$request_method $uri\" $reproute_read {\n"
 	    "\tdefault no;\n"
 	    "\t\"~^(GET|HEAD) \" yes;\n"
@@ -142,11 +151,9 @@ put_choice(const struct conf *conf, struct buf *out)
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct route *route = &conf->routes[i];
 
-		if (route->kind == ROUTE_GIT)
-			buf_fmt(out, "\t\"~ %s yes$\" @%s;\n", route->name,
-			    route->primary->name);
-		else if (route->to == NULL)
-			buf_fmt(out, "\t\"~ %s (yes|no)$\" @%s;\n", route->name,
+		if (route->to == NULL)
+			buf_fmt(out, "\t\"~ %s %s$\" @%s;\n", route->name,
+			    refuses_writes(route) ? "yes" : "(yes|no)",
 			    route->primary->name);
 	}
 	buf_puts(out,
@@ -182,8 +189,11 @@ put_logs(const struct conf *conf, struct buf *out)
 	    "\n"
 	    "# What the daemon is told: requests with a token (writes), which "
 	    "ends fences\n"
-	    "# early, and reads that a replica failed, which takes it out at "
-	    "once.\n"
+	    "# early; reads that a replica failed, which takes it out at "
+	    "once, or broke off,\n"
+	    "# so that it is asked; and writes without a decision (unfenced), "
+	    "so that all of\n"
+	    "# the route is compared anew.\n"
 	    "map $upstream_status $reproute_tries {\n"
 	    "\tdefault one;\n"
 	    "\t\"~,\" two;\n"
@@ -202,13 +212,29 @@ put_logs(const struct conf *conf, struct buf *out)
 	    "\tdefault $reproute_token;\n"
 	    "\t\"\" -;\n"
 	    "}\n"
-	    "map \"$reproute_token_said $reproute_replica $reproute_tries "
-	    "$status\" $reproute_report {\n"
+	    "map \"$reproute_route $reproute_reason $reproute_read\" "
+	    "$reproute_unfenced {\n"
+	    "\tdefault -;\n");
+	for (size_t i = 0; i < conf->n_routes; i++)
+		if (conf->routes[i].kind == ROUTE_GIT &&
+		    !refuses_writes(&conf->routes[i]))
+			buf_fmt(out, "\t\"%s  no\" %s;\n", conf->routes[i].name,
+			    conf->routes[i].name);
+	buf_puts(out,
+	    "}\n"
+	    "map $request_completion $reproute_done {\n"
+	    "\tdefault OK;\n"
+	    "\t\"\" X;\n"
+	    "}\n"
+	    "map \"$reproute_token_said $reproute_unfenced $reproute_replica "
+	    "$reproute_tries $status $reproute_done\"\n"
+	    "\t\t$reproute_report {\n"
 	    "\tdefault 1;\n"
-	    "\t\"~^- no \" 0;\n"
-	    "\t\"~^- yes two \" 1;\n"
-	    "\t\"~^- yes one 50[234]$\" 1;\n"
-	    "\t\"~^- \" 0;\n"
+	    "\t\"~^- - no \" 0;\n"
+	    "\t\"~^- - yes two \" 1;\n"
+	    "\t\"~^- - yes one 50[234] \" 1;\n"
+	    "\t\"~^- - yes one 2.* X$\" 1;\n"
+	    "\t\"~^- - \" 0;\n"
 	    "}\n"
 	    "map $request_time $reproute_us {\n"
 	    "\tdefault 0;\n"
@@ -217,8 +243,9 @@ put_logs(const struct conf *conf, struct buf *out)
 	    "}\n"
 	    "log_format reproute_feed 'reproute-feed $reproute_token_said "
 	    "$status $reproute_us '\n"
-	    "\t'$reproute_upstream done=$request_completion "
-	    "addr=$remote_addr served=$reproute_served';\n"
+	    "\t'$reproute_upstream done=$reproute_done "
+	    "addr=$remote_addr served=$reproute_served '\n"
+	    "\t'unfenced=$reproute_unfenced';\n"
 	    "log_format reproute '$remote_addr - $remote_user [$time_local] "
 	    "\"$request\" $status '\n"
 	    "\t'$body_bytes_sent \"$http_referer\" \"$http_user_agent\" '\n"

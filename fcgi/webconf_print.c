@@ -102,6 +102,12 @@ choose(const struct admin *admin, int argc, char **argv, struct choice *choice)
 	if (err == ERR_OK && admin->mode != NULL && !has_modes(choice))
 		err = err_set(ERR_USAGE, "--mode is for --app %s only",
 		    choice->server->mode_app);
+	if (err == ERR_OK && admin->access_log != NULL &&
+	    choice->server->access_log == NULL)
+		err = err_set(ERR_USAGE,
+		    "--access-log is not for %s: the site's own log gets "
+		    "upstream and reason",
+		    choice->server->name);
 	return err;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sync/fence.h"
+#include "sync/peer.h"
 #include "sync/place.h"
 #include "sync/token.h"
 
@@ -123,13 +124,24 @@ take_addr(const struct field *field, struct feed_line *line)
 
 /* What is no name is unknown: it must not cost a push its line. */
 static bool
+take_name(const struct field *field, char out[WORD_SIZE])
+{
+	if (is_dash(field) || !copy_field(field, out, WORD_SIZE) ||
+	    !name_word(out))
+		out[0] = '\0';
+	return true;
+}
+
+static bool
 take_served(const struct field *field, struct feed_line *line)
 {
-	if (is_dash(field) ||
-	    !copy_field(field, line->served, sizeof(line->served)) ||
-	    !name_word(line->served))
-		line->served[0] = '\0';
-	return true;
+	return take_name(field, line->served);
+}
+
+static bool
+take_unfenced(const struct field *field, struct feed_line *line)
+{
+	return take_name(field, line->unfenced);
 }
 
 /* The fields behind the fixed ones, in any order; of each the first counts. */
@@ -143,6 +155,7 @@ take_named(const char *at, const char *end, struct feed_line *line)
 		{ "done=", take_mark },
 		{ "addr=", take_addr },
 		{ "served=", take_served },
+		{ "unfenced=", take_unfenced },
 	};
 	bool seen[sizeof(named) / sizeof(named[0])] = { false };
 	struct field field;
@@ -203,7 +216,7 @@ feed_parse(const char *text, struct feed_line *out)
 	return err_set(ERR_INPUT,
 	    "no line of the form \"" FEED_WORD " TOKEN "
 	    "STATUS MICROSECONDS UPSTREAM done=MARK addr=WHO "
-	    "served=NAME\"");
+	    "served=NAME unfenced=ROUTE\"");
 }
 
 static bool
@@ -213,6 +226,12 @@ is_one_of(const char *mark, const char *const *marks)
 		if (strcmp(mark, *marks) == 0)
 			return true;
 	return false;
+}
+
+bool
+feed_is_write(const struct feed_line *line)
+{
+	return line->token[0] != '\0' || line->unfenced[0] != '\0';
 }
 
 enum feed_verdict
@@ -245,7 +264,7 @@ feed_judge(const struct feed_line *line)
 enum feed_news
 feed_tells(const struct feed_line *line)
 {
-	if (line->token[0] != '\0' || line->upstream[0] == '\0')
+	if (feed_is_write(line) || line->upstream[0] == '\0')
 		return FEED_WELL;
 	if (line->status == 502 || line->status == 503 ||
 	    (line->served[0] != '\0' &&
@@ -282,12 +301,24 @@ apply_push(struct table_txn *txn, const struct application *application)
 }
 
 static enum err
+apply_unfenced(struct table_txn *txn, struct application *application)
+{
+	application->route = conf_route(application->conf,
+	    application->line->unfenced);
+	if (application->route == NULL || application->route->kind != ROUTE_GIT)
+		return ERR_ABSENT;
+	return epoch_raise(txn, application->route, NULL);
+}
+
+static enum err
 apply(struct table_txn *txn, void *arg)
 {
 	struct application *application = arg;
 	const struct feed_line *line = application->line;
 	enum err err;
 
+	if (line->token[0] == '\0')
+		return apply_unfenced(txn, application);
 	err = token_get(txn, line->token, &application->token);
 	if (err != ERR_OK)
 		return err;
@@ -311,7 +342,7 @@ feed_apply(struct table *table, const struct conf *conf,
 	struct application application = { .conf = conf, .line = line };
 	enum err err;
 
-	if (line->token[0] == '\0')
+	if (!feed_is_write(line))
 		return ERR_ABSENT;
 	err = table_write(table, apply, &application);
 	if (err == ERR_OK) {

@@ -15,8 +15,8 @@
 
 /*
  * "reproute-feed TOKEN STATUS MICROSECONDS UPSTREAM done=MARK addr=WHO
- * served=NAME", with whatever a syslog put before it.  Fields behind UPSTREAM
- * may be absent.
+ * served=NAME unfenced=ROUTE", with whatever a syslog put before it.  Fields
+ * behind UPSTREAM may be absent.
  */
 struct feed_line {
 	char token[TOKEN_SIZE];	  /* "": the request had none, as reads */
@@ -25,6 +25,8 @@ struct feed_line {
 	char done[8];		  /* "OK", "+", "-", "X", or "" */
 	char addr[64];		  /* cut; unescaped; or "" */
 	char served[WORD_SIZE];	  /* whose answer the client got; "": unknown */
+	/* a write of that route for which the router gave no answer, or "" */
+	char unfenced[WORD_SIZE];
 };
 
 enum feed_verdict {
@@ -42,14 +44,17 @@ enum feed_news {
 
 /* ERR_INPUT where there is no such line in text. */
 MUST_USE enum err feed_parse(const char *text, struct feed_line *out);
+bool feed_is_write(const struct feed_line *);
 enum feed_verdict feed_judge(const struct feed_line *);
-/* Of a line with a token, which is no read, always FEED_WELL. */
+/* Of a write always FEED_WELL. */
 enum feed_news feed_tells(const struct feed_line *);
 
 /*
  * Applies one line: ends or breaks a fence, raises the generation, settles
- * a placement.  route and name (of NAME_SIZE) become what it was about.
- * ERR_ABSENT: there is no token, it is unknown, or its route is no more.
+ * a placement; of an unfenced write, whose repository nobody read out of its
+ * path, it voids the marks of the whole route.  route and name (of NAME_SIZE,
+ * "" for all) become what it was about.  ERR_ABSENT: it tells of no write, its
+ * token is unknown, or its route is no more.
  */
 MUST_USE enum err feed_apply(struct table *, const struct conf *,
     const struct feed_line *, const struct route **route, char *name);

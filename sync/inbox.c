@@ -93,7 +93,7 @@ drain_feed(void *arg)
 		if (feed_parse(text, &line) != ERR_OK)
 			log_gated(&no_line, LOG_WARNING, "feed: %s: \"%s\"",
 			    err_text(), log_escape(shown, sizeof(shown), text));
-		else if (line.token[0] == '\0')
+		else if (!feed_is_write(&line))
 			/* a read: no line of a write waits behind it */
 			health_tell(post->inbox->health, &line);
 		else if (!ring_put(&post->ring, &line))
@@ -135,7 +135,7 @@ attend(struct inbox *inbox, const struct route *route, const char *name)
 static void *
 apply_feed(void *arg)
 {
-	static struct log_gate gate;
+	static struct log_gate gate, unfenced;
 	struct post *post = arg;
 	struct inbox *inbox = post->inbox;
 	char name[NAME_SIZE];
@@ -146,7 +146,13 @@ apply_feed(void *arg)
 		enum err err = feed_apply(inbox->table, inbox->conf, &line,
 		    &route, name);
 
-		if (err == ERR_OK && route->kind == ROUTE_GIT)
+		if (err == ERR_OK && name[0] == '\0') {
+			log_gated(&unfenced, LOG_WARNING,
+			    "%s: a write without a decision: every replica is "
+			    "compared anew; did the router run?",
+			    route->name);
+			inbox->kick(inbox->kick_arg);
+		} else if (err == ERR_OK && route->kind == ROUTE_GIT)
 			attend(inbox, route, name);
 		else if (err != ERR_OK && err != ERR_ABSENT)
 			log_gated(&gate, LOG_ERR, "feed: %s", err_text());

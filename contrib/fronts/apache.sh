@@ -67,6 +67,7 @@ front_site() {
 		Listen 127.0.0.1:$1
 		<VirtualHost 127.0.0.1:$1>
 		  DocumentRoot "$STAGE/www"
+		  CustomLog "$STAGE/log/access" combined
 		  ${2:-}
 		  ${FRONT_SITE:-}
 		  Include "$STAGE/front/site.conf"
@@ -82,7 +83,7 @@ front_start() {
 		options+=(--address "127.0.0.1:$FRONT_ROUTER_PORT"
 			--mode "${FRONT_MODE:-anonymous}")
 	stage_webconf apache server "${options[@]}" \
-		--access-log "$STAGE/log/access" > "$dir/server.conf" &&
+		> "$dir/server.conf" &&
 		stage_webconf apache site "${options[@]}" > "$dir/site.conf" || return
 	{
 		front_server "$dir" front

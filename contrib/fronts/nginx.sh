@@ -4,13 +4,19 @@
 
 export FRONT_UNDECIDED=reads
 
-front_start() {
+# front_print: what webconf says of the configuration as it is
+front_print() {
 	local dir=$STAGE/front mode=auth_request
 	[ "$STAGE_FRONT" != nginx-accel ] || mode=accel
-	mkdir -p "$dir/tmp"
 	stage_webconf nginx http --mode "$mode" > "$dir/http.conf" &&
 		stage_webconf nginx server --mode "$mode" \
-			--access-log "$STAGE/log/access" > "$dir/server.conf" || return
+			--access-log "$STAGE/log/access" > "$dir/server.conf"
+}
+
+front_start() {
+	local dir=$STAGE/front
+	mkdir -p "$dir/tmp"
+	front_print || return
 	cat > "$dir/nginx.conf" <<-EOT
 		worker_processes 2;
 		$([ "$(id -u)" != 0 ] || echo 'user root;')

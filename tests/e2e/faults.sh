@@ -89,7 +89,7 @@ nginx*)
 	;;
 esac
 eventually 5 "its line takes the replica out" \
-	down_why 'HTTP 503; noticed by a read'
+	down_why 'noticed by a read'
 is "$(real)" 'primary down' "the next read is served"
 rm no-git
 eventually 90 "its git is back, and so is the replica" real_is 'replica1 replica'
@@ -136,6 +136,20 @@ reads)
 	ok "(not made)" git -C work reset -q --hard HEAD~1
 	like "$(curl -s "$FRONT/v2/")" '^\{"errors":\[\{"code":"UNAVAILABLE"' \
 		"and registry clients by JSON"
+	cp "$REPROUTE_CONF" refusing
+	sed -i 's/authorize = "webserver";/& undecided_writes = "primary";/' \
+		"$REPROUTE_CONF"
+	ok "unless the route lets pushes pass" front_print
+	front_reload
+	git -C work commit -q --allow-empty -m undecided
+	eventually 10 "one is made" git -C work push -q "$url" main
+	is "$(git ls-remote "$url" refs/heads/main | cut -f1)" \
+		"$(git -C work rev-parse main)" "and seen"
+	eventually 10 "the daemon is told that nothing counts any more" \
+		grep -q 'git: a write without a decision' "$STAGE/log/syncd"
+	ok "(the default again)" cp refusing "$REPROUTE_CONF"
+	ok "(printed)" front_print
+	front_reload
 	;;
 starts)
 	ok "no router: it is started, and requests wait" git ls-remote "$url"

@@ -23,7 +23,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		assert(line.token[0] == '\0' || token_legal(line.token));
 		assert(line.served[0] == '\0' || name_word(line.served));
 		/* a write tells nothing of a replica */
-		if (line.token[0] != '\0')
+		assert(line.unfenced[0] == '\0' || name_word(line.unfenced));
+		if (feed_is_write(&line))
 			assert(feed_tells(&line) == FEED_WELL);
 		assert(line.status <= 999);
 		assert(line.upstream[0] == '\0' || name_word(line.upstream));

@@ -397,6 +397,7 @@ test_defaults(void)
 	tap_int(git->scope, SCOPE_REPOSITORY, "scope");
 	tap_int(git->hooks, HOOKS_NONE, "hooks");
 	tap_ok(!git->fold_case, "fold_case");
+	tap_int(git->undecided_writes, UNDECIDED_REFUSE, "undecided_writes");
 	tap_int(git->fence_ms, 900000, "fence_s");
 	tap_int(git->push_max_ms, 21600000, "push_max_s");
 	tap_int(git->watch_ms, 5000, "watch_s");
@@ -408,14 +409,14 @@ test_defaults(void)
 	conf_free(conf);
 }
 
-#define EVERY_GIT                                                                               \
-	"name = \"g\"; kind = \"git\"; prefix = \"/~a/b+c/\"; "                                 \
-	"primary = \"master\"; replicas = [\"s2\", \"s1\"]; "                                   \
-	"authorize = \"webserver\"; proof = \"commit\"; "                                       \
-	"converge = \"command\"; "                                                              \
-	"command = (\"ssh\", \"{upstream}\", \"git-fetch {name}\"); "                           \
-	"scope = \"host\"; hooks = \"strict\"; fold_case = true; fence_s = 1; push_max_s = 2; " \
-	"watch_s = 3; "
+#define EVERY_GIT                                                              \
+	"name = \"g\"; kind = \"git\"; prefix = \"/~a/b+c/\"; "                \
+	"primary = \"master\"; replicas = [\"s2\", \"s1\"]; "                  \
+	"authorize = \"webserver\"; proof = \"commit\"; "                      \
+	"converge = \"command\"; "                                             \
+	"command = (\"ssh\", \"{upstream}\", \"git-fetch {name}\"); "          \
+	"scope = \"host\"; fold_case = true; fence_s = 1; push_max_s = 2; "    \
+	"watch_s = 3; undecided_writes = \"primary\"; hooks = \"strict\"; "
 #define EVERY_REG                                                              \
 	REG "import_s = 4; provisional_s = 5; migrate = { "                    \
 	    "to = \"new\"; include = (\"^a\", { name = \"b\"; "                \
@@ -470,6 +471,7 @@ test_every_key(void)
 	tap_int(git->scope, SCOPE_HOST, "scope");
 	tap_int(git->hooks, HOOKS_STRICT, "hooks");
 	tap_ok(git->fold_case, "fold_case");
+	tap_int(git->undecided_writes, UNDECIDED_PRIMARY, "undecided_writes");
 	tap_int(git->fence_ms, 1000, "fence_s");
 	tap_int(git->push_max_ms, 2000, "push_max_s");
 	tap_int(git->watch_ms, 3000, "watch_s");

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "fcgi/connections.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -267,12 +268,15 @@ test_end_meanwhile(void)
 }
 
 static void
-test_end_of_queued(void)
+test_end_of_queued(bool blocks)
 {
 	struct stand stand;
 	int fd, queued;
 
 	start(&stand, 0);
+	/* as systemd does to a socket with which it starts a program */
+	if (blocks)
+		fcntl(listener_fd(stand.listener), F_SETFL, 0);
 	pthread_mutex_lock(&stand.gate);
 	fd = DIAL(&stand, CLOSES);
 	await_taken(&stand);
@@ -280,7 +284,8 @@ test_end_of_queued(void)
 	connections_end(stand.connections, PATIENCE_MS);
 	pthread_mutex_unlock(&stand.gate);
 	tap_int(hear(fd), 48, "the end: one under way is answered");
-	tap_int(hear(queued), 48, "as is one that nobody had accepted");
+	tap_int(hear(queued), 48, "as is one that nobody had accepted%s",
+	    blocks ? ", and no accept(2) blocks" : "");
 	close(fd);
 	close(queued);
 	stop(&stand);
@@ -310,7 +315,8 @@ main(void)
 	test_full_of_stalled();
 	test_full_of_idle();
 	test_end_meanwhile();
-	test_end_of_queued();
+	test_end_of_queued(false);
+	test_end_of_queued(true);
 	test_authorizer();
 	return tap_done();
 }

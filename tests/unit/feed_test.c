@@ -136,6 +136,8 @@ static const struct {
 	    "2345678901234567890123456789012|",
 	    FEED_WELL },
 	/* a write is no read */
+	{ "- 503 5 slave1 done=OK unfenced=git", "||", FEED_WELL },
+	{ "- 503 5 slave1 done=OK unfenced=-", "||", FEED_FAILED },
 	{ T " 503 5 slave1 done=+ served=main", T "||main", FEED_WELL },
 	{ T " 200 5 slave1 done=X", T "||", FEED_WELL },
 };
@@ -258,9 +260,13 @@ static const struct {
 	const char *line;
 	enum err want;
 	const char *about; /* "ROUTE NAME" */
-	const char *state; /* "gGENERATION TOKEN-AND-STATE... */
+	const char *state; /* "eEPOCH gGENERATION TOKEN-AND-STATE... */
 } applied[] = {
 	{ "none", "- 503 1 main done=OK", ERR_ABSENT, "", "g3 1U2U" },
+	{ "unfenced, of no route", "- 200 1 main done=OK unfenced=removed",
+	    ERR_ABSENT, "", "g3 1U2U" },
+	{ "unfenced, of another kind", "- 200 1 main done=OK unfenced=images",
+	    ERR_ABSENT, "", "g3 1U2U" },
 	{ "unknown token", T " 200 1 main done=OK", ERR_ABSENT, "", "g3 1U2U" },
 	{ "a route that is gone", GONE " 200 1 main done=OK", ERR_ABSENT, "",
 	    "g3 1U2U" },
@@ -276,26 +282,33 @@ static const struct {
 	{ "late and unsettled", PUSH " 500 1 main done=", ERR_OK, "code repo",
 	    "g7 2U" },
 	{ "refused", OTHER " 401 1 main done=-", ERR_OK, "code repo", "g8 " },
+	{ "unfenced, however it ended", "- 200 1 main done=X unfenced=code",
+	    ERR_OK, "code ", "e1 g8 " },
 	{ "a placement's 404", PLACE " 404 1 new done=OK", ERR_OK, "images app",
-	    "g8 " },
+	    "e1 g8 " },
 	{ "a manifest's 201", MANIFEST " 201 1 new done=OK", ERR_OK,
-	    "images web", "g8 " },
+	    "images web", "e1 g8 " },
 };
 
 static enum err
 see(struct table_txn *txn, void *arg)
 {
 	static const char states[] = "UBW";
+	struct epochs epochs = { 0 };
 	struct fences fences;
 	struct row row;
 	char *out = arg;
 	enum err err;
 
-	err = row_get(txn, world.code, "repo", &row);
+	err = epochs_get(txn, world.code, NULL, &epochs);
+	if (err == ERR_OK)
+		err = row_get(txn, world.code, "repo", &row);
 	if (err == ERR_OK)
 		err = fences_get(txn, world.code, "repo", &fences);
 	if (err != ERR_OK)
 		return err;
+	if (epochs.route > 0)
+		out += sprintf(out, "e%d ", (int)epochs.route);
 	out += sprintf(out, "g%d ", (int)row.generation);
 	for (unsigned i = 0; i < fences.n; i++)
 		out += sprintf(out, "%c%c", fences.fence[i].token[0],

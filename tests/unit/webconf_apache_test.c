@@ -17,7 +17,6 @@ static struct webconf webconf = { .conf = &sample_conf,
 	.mode = "users",
 	.address = "127.0.0.1:9010",
 	.feed_socket = "/run/feed.sock",
-	.access_log = "/var/log/apache2/reproute.log",
 	.bin_dir = "/usr/bin",
 	.sbin_dir = "/usr/sbin",
 	.libexec_dir = "/usr/libexec" };
@@ -60,9 +59,9 @@ static const struct {
 	    "%{REPROUTE_UPSTREAM}e done=%X addr=%{BALANCER_WORKER_NAME}e "
 	    "served=%{BALANCER_WORKER_ROUTE}e\"",
 	    true },
-	{ SERVER, NULL, "the access log",
-	    "GlobalLog \"/var/log/apache2/reproute.log\" reproute "
-	    "env=REPROUTE_UPSTREAM",
+	{ SITE, NULL, "the site's access log",
+	    "upstream=%{REPROUTE_UPSTREAM}e reason=%{REPROUTE_REASON}e\" "
+	    "combined\n",
 	    true },
 	{ SERVER, NULL, "a CGI module", "a2enmod cgid", true },
 	{ SERVER, "mod_fcgid", "the router's processes",

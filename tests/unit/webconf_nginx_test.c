@@ -66,9 +66,12 @@ static const struct {
 	{ 0, "undecided reads", "\"~ git yes$\" @master;", true },
 	{ 0, "a migrating registry never crosses", "@old;\n}\nmap", false },
 	{ 0, "the feed's form",
-	    "'$reproute_upstream done=$request_completion "
-	    "addr=$remote_addr served=$reproute_served'",
+	    "'$reproute_upstream done=$reproute_done "
+	    "addr=$remote_addr served=$reproute_served '\n"
+	    "\t'unfenced=$reproute_unfenced';",
 	    true },
+	{ 0, "a read that broke off", "\"~^- - yes one 2.* X$\" 1;", true },
+	{ 0, "writes wait for a decision", "\"git  no\" git;", false },
 	{ 1, "a prefix before the site's patterns", "location ^~ /scm/ {",
 	    true },
 	{ 1, "path parameters", "location ~ \"(?s)^(?:/scm/|", true },

@@ -336,6 +336,21 @@ test_paths(void)
 	}
 }
 
+static void
+test_undecided(void)
+{
+	struct route routes[] = { { .name = "one" },
+		{ .name = "two", .undecided_writes = UNDECIDED_PRIMARY } };
+	const struct conf conf = { .routes = routes, .n_routes = 2 };
+	struct buf out = { 0 };
+
+	webconf_no_undecided(&conf, &out);
+	tap_ok(strstr(out.data, "of route two cannot be had here") != NULL &&
+		strstr(out.data, "route one") == NULL,
+	    "what a server cannot do is said in its part");
+	buf_free(&out);
+}
+
 int
 main(void)
 {
@@ -345,5 +360,6 @@ main(void)
 	test_script();
 	test_variants();
 	test_paths();
+	test_undecided();
 	return tap_done();
 }
