@@ -24,6 +24,10 @@
 /* and its groups and lists do not nest deeper. */
 #define MAX_NESTING 16
 
+/* What to do about a file that is not there. */
+#define MISSING                                                                \
+	"; name another by -c or $REPROUTE_CONF, or make it from " SAMPLE
+
 /* --- one file */
 
 static enum err
@@ -36,7 +40,8 @@ read_bytes(const char *file, struct buf *out)
 	size_t len;
 
 	if ((stream = fopen(file, "re")) == NULL)
-		return err_set(ERR_CONF, "%s: %s", file, strerror(errno));
+		return err_set(ERR_CONF, "%s: %s%s", file, strerror(errno),
+		    errno == ENOENT ? MISSING : "");
 	if (fstat(fileno(stream), &status) == 0 && S_ISDIR(status.st_mode))
 		err = err_set(ERR_CONF, "%s: it is a directory; name a file",
 		    file);

@@ -17,7 +17,7 @@ noinst_LIBRARIES += %D%/libground.a
 	%D%/setting.c %D%/setting.h \
 	%D%/whole.c %D%/whole.h
 %C%_libground_a_CPPFLAGS = $(AM_CPPFLAGS) $(CONFIG_CFLAGS) $(PCRE2_CFLAGS) \
-	$(CRYPTO_CFLAGS)
+	$(CRYPTO_CFLAGS) -DSAMPLE='"$(pkgdatadir)/reproute.conf.sample"'
 GROUND_LIBS = conf/libground.a
 GROUND_LIBADD = $(CONFIG_LIBS) $(PCRE2_LIBS) $(CRYPTO_LIBS) -lm
 

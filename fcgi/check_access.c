@@ -175,9 +175,21 @@ check_setgid(struct report *report, const char *name, const char *path)
 	const struct group *group = getgrnam(USER);
 	struct stat status;
 
-	if (group == NULL || stat(path, &status) == -1)
+	if (stat(path, &status) == -1) {
+		check_say(report, LEVEL_WARNING, name,
+		    "%s: %s; where it is instead, it must be setgid %s if a "
+		    "web server starts it as another user",
+		    path, strerror(errno), USER);
 		return;
-	if ((status.st_mode & S_ISGID) == 0 || status.st_gid != group->gr_gid)
+	}
+	if (group == NULL)
+		check_say(report, LEVEL_WARNING, name,
+		    "%s cannot be setgid %s, as it must be if a web server "
+		    "starts it: there is no such group; systemd-sysusers "
+		    "reproute.conf makes it",
+		    path, USER);
+	else if ((status.st_mode & S_ISGID) == 0 ||
+	    status.st_gid != group->gr_gid)
 		check_say(report, LEVEL_WARNING, name,
 		    "%s is not setgid %s: started by a web server, as another "
 		    "user, it cannot write the state: chgrp %s it, then chmod "

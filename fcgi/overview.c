@@ -11,6 +11,7 @@
 #include "sync/pulse.h"
 #include "sync/row.h"
 #include "sync/stamps.h"
+#include "sync/wake.h"
 
 static enum err
 count_rows(struct table_txn *txn, const struct route *route, size_t *count)
@@ -186,6 +187,8 @@ look_at_pulse(struct overview *overview)
 		}
 		pulse_close(pulse);
 	}
+	overview->deserted = wake_deserted(conf->run_dir);
+	overview->yellow |= overview->deserted;
 	overview->red |= overview->beat_ms < 0 ||
 	    overview->beat_ms > conf->sync.valid_ms;
 }

@@ -62,6 +62,7 @@ struct overview {
 	struct table_size size;
 	int64_t beat_ms; /* age of the heartbeat; -1: none */
 	char *silent;	 /* why it cannot be read; or NULL */
+	bool deserted;	 /* a daemon ran, and does no more */
 	bool doubt[MAX_ROUTES];
 	struct route_status *routes;
 	bool red;    /* a person must act */

@@ -33,6 +33,11 @@ print_head(const struct overview *overview, struct buf *out)
 			? ": is "
 			  "reproute-syncd alive?  All reads go to the primary"
 			: "");
+	if (overview->deserted)
+		buf_fmt(out,
+		    "%-10s reproute-syncd runs no more: start it; without, "
+		    "all reads go to the primary once that is %lld s old\n",
+		    "", (long long)conf->sync.valid_ms / 1000);
 	if (overview->broken != NULL)
 		buf_fmt(out, "%-10s %s\n", "table", overview->broken);
 	else if (!overview->has_table)
@@ -304,6 +309,7 @@ overview_json(const struct overview *overview, struct buf *out)
 	wire_number(wire, "heartbeat_ms", overview->beat_ms);
 	wire_text(wire, "heartbeat_error", overview->silent);
 	wire_text(wire, "table_error", overview->broken);
+	wire_bool(wire, "daemon_gone", overview->deserted);
 	wire_number(wire, "table_used", (int64_t)overview->size.used);
 	wire_number(wire, "table_map", (int64_t)overview->size.map);
 	wire_number(wire, "table_readers", overview->size.readers);

@@ -289,6 +289,7 @@ admin_drain(const struct admin *admin, int argc, char **argv, int *status)
 {
 	struct drain drain = { .drained = !admin->undo };
 	char word[WORD_SIZE];
+	char until[WORD_SIZE + 64];
 	bool replica = false;
 
 	(void)status;
@@ -307,13 +308,16 @@ admin_drain(const struct admin *admin, int argc, char **argv, int *status)
 		    "%s is no replica of any route: only "
 		    "replicas can be drained",
 		    word);
+	snprintf(until, sizeof(until),
+	    "drained: no more reads go there, until \"reproute drain %s "
+	    "--undo\"",
+	    drain.upstream->name);
 	return write_and_say(admin, write_drain, &drain,
 	    &(struct said){ .noun = "upstream",
 		.name = drain.upstream->name,
 		.state = "drained",
 		.is = drain.drained,
-		.text = drain.drained ? "drained: no more reads go there"
-				      : "takes reads again" });
+		.text = drain.drained ? until : "takes reads again" });
 }
 
 struct turning {

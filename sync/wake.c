@@ -99,6 +99,25 @@ wake_bind(const char *run_dir, const char *name, int *fd)
 	return err;
 }
 
+bool
+wake_deserted(const char *run_dir)
+{
+	struct sockaddr_un address;
+	bool deserted;
+	int fd;
+
+	if (!address_of(run_dir, FEED_SOCKET, &address))
+		return false;
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd == -1)
+		return false;
+	deserted = connect(fd, (const struct sockaddr *)&address,
+		       sizeof(address)) == -1 &&
+	    errno == ECONNREFUSED;
+	close(fd);
+	return deserted;
+}
+
 enum err
 wake_receive(int fd, int timeout_ms, char *buf, size_t size)
 {

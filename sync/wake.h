@@ -3,6 +3,7 @@
 #ifndef SYNC_WAKE_H
 #define SYNC_WAKE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,12 @@ MUST_USE enum err wake_bind(const char *run_dir, const char *name, int *fd);
  * ERR_ABSENT: none came.
  */
 MUST_USE enum err wake_receive(int fd, int timeout_ms, char *buf, size_t size);
+
+/*
+ * Did a daemon listen at its feed, and does none now?  Where --once does its
+ * work, none ever did.
+ */
+bool wake_deserted(const char *run_dir);
 
 /*
  * Tells the daemon that something changed (route and name NULL), or that

@@ -147,7 +147,7 @@ test_places(void)
 	struct gate *gates[MAX_WAITERS], *more = NULL;
 	int ready[2];
 	char byte;
-	pid_t child;
+	pid_t child = -1;
 
 	for (size_t i = 0; i < MAX_WAITERS; i++)
 		tap_must(gate_enter(tap_dir(), &gates[i]));

@@ -216,7 +216,10 @@ static const struct {
 	const char *words, *says;
 	bool one, two; /* then drained */
 } drains[] = {
-	{ "drain one", "one: drained: no more reads go there\n", true, false },
+	{ "drain one",
+	    "one: drained: no more reads go there, until \"reproute drain one "
+	    "--undo\"\n",
+	    true, false },
 	{ "drain one", "one: drained", true, false },
 	{ "drain two --json", "{\"upstream\":\"two\",\"drained\":true}", true,
 	    true },

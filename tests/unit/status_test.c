@@ -12,6 +12,7 @@
 #include "sync/place.h"
 #include "sync/pulse.h"
 #include "sync/stamps.h"
+#include "sync/wake.h"
 #include "tests/unit/tap.h"
 #include "tests/unit/tool.h"
 
@@ -367,6 +368,7 @@ test_no_table(void)
 {
 	struct scene scene;
 	char *path;
+	int feed;
 
 	scene_begin(&scene, "none");
 	pulse_beat(scene.pulse);
@@ -376,6 +378,17 @@ test_no_table(void)
 	tool_run(&scene.tool, "status");
 	tap_int(scene.tool.status, 0, "no table yet: green");
 	tool_says(&scene.tool, "\ntable      none yet\n", "and says so");
+	tap_must(wake_bind(scene.tool.dir, FEED_SOCKET, &feed));
+	tool_run(&scene.tool, "status");
+	tool_says(&scene.tool, "state      green\n", "a daemon that listens");
+	close(feed);
+	tool_run(&scene.tool, "status");
+	tap_int(scene.tool.status, 0, "and does no more: its beat is fresh");
+	tool_says(&scene.tool, "state      yellow\n", "but somebody must act");
+	tool_says(&scene.tool,
+	    "\n           reproute-syncd runs no more: ", "and is told so");
+	tool_run(&scene.tool, "status --json");
+	tool_says(&scene.tool, "\"daemon_gone\":true,", "in JSON, too");
 	tool_run(&scene.tool, "status p/r");
 	tap_int(scene.tool.status, 1, "no table: knows no repository");
 	if (mkdir(path, 0700) == -1)
