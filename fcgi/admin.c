@@ -141,7 +141,7 @@ static const struct verb {
 	    "send all reads of a route to the primary", json_options, false },
 	{ "on", admin_on, "[ROUTE]", "let replicas serve a route again",
 	    json_options, false },
-	{ "wait", admin_wait, "[ROUTE] NAME",
+	{ "wait", admin_wait, "[--replicas N] [--timeout SECONDS] [ROUTE] NAME",
 	    "wait until replicas have what was pushed", wait_options, false },
 	{ "webconf", admin_webconf, "apache|lighttpd|nginx --part PART",
 	    "print a web server's part", webconf_options, false },

@@ -125,12 +125,16 @@ in_share(const struct route *route, const struct client *client)
 	    route->replica_share * (SHARE_BUCKETS / 100);
 }
 
-/* Row 7: some replica would serve it with a mark, and is about to have it. */
+/*
+ * Row 7: some replica would serve it with a mark, and is about to have it: a
+ * first copy takes longer than anybody would wait.
+ */
 static bool
 may_wait(const struct git_view *view, const struct route *route)
 {
 	for (size_t i = 0; route->wait_ms > 0 && i < route->n_replicas; i++)
-		if (serves(view, route, i) && !view->replicas[i].fails)
+		if (serves(view, route, i) && !view->replicas[i].fails &&
+		    view->replicas[i].generation > 0)
 			return true;
 	return false;
 }

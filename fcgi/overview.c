@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "conf/clock.h"
+#include "fcgi/listener.h"
 #include "sync/fence.h"
 #include "sync/pulse.h"
 #include "sync/row.h"
@@ -187,8 +189,11 @@ look_at_pulse(struct overview *overview)
 		}
 		pulse_close(pulse);
 	}
-	overview->deserted = wake_deserted(conf->run_dir);
-	overview->yellow |= overview->deserted;
+	overview->deserted = wake_deserted(conf->run_dir, FEED_SOCKET,
+	    SOCK_DGRAM);
+	overview->undecided = wake_deserted(conf->run_dir, ROUTER_SOCKET,
+	    SOCK_STREAM);
+	overview->yellow |= overview->deserted || overview->undecided;
 	overview->red |= overview->beat_ms < 0 ||
 	    overview->beat_ms > conf->sync.valid_ms;
 }

@@ -63,6 +63,7 @@ struct overview {
 	int64_t beat_ms; /* age of the heartbeat; -1: none */
 	char *silent;	 /* why it cannot be read; or NULL */
 	bool deserted;	 /* a daemon ran, and does no more */
+	bool undecided;	 /* a router listened, and does no more */
 	bool doubt[MAX_ROUTES];
 	struct route_status *routes;
 	bool red;    /* a person must act */

@@ -7,6 +7,7 @@
 
 #include "conf/clock.h"
 #include "conf/log.h"
+#include "fcgi/listener.h"
 #include "sync/wire.h"
 
 static void
@@ -38,6 +39,11 @@ print_head(const struct overview *overview, struct buf *out)
 		    "%-10s reproute-syncd runs no more: start it; without, "
 		    "all reads go to the primary once that is %lld s old\n",
 		    "", (long long)conf->sync.valid_ms / 1000);
+	if (overview->undecided)
+		buf_fmt(out,
+		    "%-10s nobody listens at %s/" ROUTER_SOCKET
+		    ": start reproute-fcgi; without, pushes are refused\n",
+		    "router", conf->run_dir);
 	if (overview->broken != NULL)
 		buf_fmt(out, "%-10s %s\n", "table", overview->broken);
 	else if (!overview->has_table)
@@ -310,6 +316,7 @@ overview_json(const struct overview *overview, struct buf *out)
 	wire_text(wire, "heartbeat_error", overview->silent);
 	wire_text(wire, "table_error", overview->broken);
 	wire_bool(wire, "daemon_gone", overview->deserted);
+	wire_bool(wire, "router_gone", overview->undecided);
 	wire_number(wire, "table_used", (int64_t)overview->size.used);
 	wire_number(wire, "table_map", (int64_t)overview->size.map);
 	wire_number(wire, "table_readers", overview->size.readers);

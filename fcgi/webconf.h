@@ -62,6 +62,12 @@ extern const struct webconf_server webconf_apache, webconf_lighttpd,
  */
 MUST_USE enum err webconf_check(const struct webconf *);
 
+/*
+ * Seconds without a byte, after which a read is given up that a replica has
+ * taken: git says something every 5 seconds, unless a web server keeps it.
+ */
+#define WEBCONF_READ_S 600
+
 /* An upstream's URL in its parts. */
 struct webconf_target {
 	bool tls;

@@ -164,8 +164,9 @@ put_member(const struct route *route, const struct upstream *upstream,
 
 	buf_fmt(out,
 	    "  BalancerMember \"%s\" route=%s status=+N \\\n"
-	    "    connectiontimeout=%d timeout=3600 ttl=3 retry=%d",
-	    upstream->url, upstream->name, replica ? 2 : 5, replica ? 1 : 0);
+	    "    connectiontimeout=%d timeout=%d ttl=3 retry=%d",
+	    upstream->url, upstream->name, replica ? 2 : 5,
+	    replica ? WEBCONF_READ_S : 3600, replica ? 1 : 0);
 	if (replica)
 		buf_fmt(out, " redirect=%s", route->primary->name);
 	buf_puts(out, "\n");

@@ -200,7 +200,6 @@ static const char proxy[] =
     "\tproxy_ignore_client_abort on;\n"
     "\tproxy_connect_timeout 2s;\n"
     "\tproxy_send_timeout 600s;\n"
-    "\tproxy_read_timeout 3600s;\n"
     "\tproxy_next_upstream_tries 2;\n";
 
 static const char proxy_why[] =
@@ -237,6 +236,8 @@ put_location(const struct webconf *webconf, const struct upstream *upstream,
 		    "\tset $reproute_token $upstream_http_x_reproute_token;\n");
 	put_log(webconf, out);
 	buf_puts(out, proxy);
+	buf_fmt(out, "\tproxy_read_timeout %ds;\n",
+	    kept ? WEBCONF_READ_S : 3600);
 	buf_puts(out,
 	    kept ? "\tproxy_request_buffering on;\n"
 		   "\tclient_body_buffer_size 1m;\n"

@@ -138,10 +138,12 @@ put_choice(const struct conf *conf, struct buf *out)
 	    "# pass its fence by (a git route can say undecided_writes = "
 	    "\"primary\"), and a\n"
 	    "# registry's could split a repository.\n"
-	    "map \"$request_method $uri\" $reproute_read {\n"
+	    "map \"$request_method $args $uri\" $reproute_read {\n"
 	    "\tdefault no;\n"
+	    "\t# a push's first request: it is told so at once\n"
+	    "\t\"~^\\S+ \\S*git-receive-pack\" no;\n"
 	    "\t\"~^(GET|HEAD) \" yes;\n"
-	    "\t\"~(?s)^POST .*/git-upload-pack$\" yes;\n"
+	    "\t\"~(?s)^POST \\S* .*/git-upload-pack$\" yes;\n"
 	    "}\n"
 	    "map \"$reproute_asked $reproute_route $reproute_read\" "
 	    "$reproute_undecided {\n"
@@ -241,6 +243,10 @@ put_logs(const struct conf *conf, struct buf *out)
 	    "\t\"~^(?<reproute_s>\\d+)\\.(?<reproute_ms>\\d+)$\" "
 	    "\"$reproute_s${reproute_ms}000\";\n"
 	    "}\n"
+	    "map $reproute_reason $reproute_why {\n"
+	    "\tdefault $reproute_reason;\n"
+	    "\t\"\" undecided;\n"
+	    "}\n"
 	    "log_format reproute_feed 'reproute-feed $reproute_token_said "
 	    "$status $reproute_us '\n"
 	    "\t'$reproute_upstream done=$reproute_done "
@@ -249,7 +255,7 @@ put_logs(const struct conf *conf, struct buf *out)
 	    "log_format reproute '$remote_addr - $remote_user [$time_local] "
 	    "\"$request\" $status '\n"
 	    "\t'$body_bytes_sent \"$http_referer\" \"$http_user_agent\" '\n"
-	    "\t'upstream=$reproute_upstream reason=$reproute_reason';\n");
+	    "\t'upstream=$reproute_upstream reason=$reproute_why';\n");
 }
 
 void

@@ -100,15 +100,15 @@ wake_bind(const char *run_dir, const char *name, int *fd)
 }
 
 bool
-wake_deserted(const char *run_dir)
+wake_deserted(const char *run_dir, const char *name, int type)
 {
 	struct sockaddr_un address;
 	bool deserted;
 	int fd;
 
-	if (!address_of(run_dir, FEED_SOCKET, &address))
+	if (!address_of(run_dir, name, &address))
 		return false;
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd == -1)
 		return false;
 	deserted = connect(fd, (const struct sockaddr *)&address,

@@ -24,10 +24,11 @@ MUST_USE enum err wake_bind(const char *run_dir, const char *name, int *fd);
 MUST_USE enum err wake_receive(int fd, int timeout_ms, char *buf, size_t size);
 
 /*
- * Did a daemon listen at its feed, and does none now?  Where --once does its
- * work, none ever did.
+ * Did somebody listen at that socket (SOCK_DGRAM, SOCK_STREAM), and does
+ * nobody now?  Where --once does the daemon's work, none ever did at its feed;
+ * a router that ends takes its socket away, one that is killed does not.
  */
-bool wake_deserted(const char *run_dir);
+bool wake_deserted(const char *run_dir, const char *name, int type);
 
 /*
  * Tells the daemon that something changed (route and name NULL), or that

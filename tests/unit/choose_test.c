@@ -138,7 +138,7 @@ test_git_requests(void)
 
 /*
  * A word of letters: "c" current, "d" down, "x" drained, "0" weight 0, "l"
- * lags in something, "f" failed to converge.
+ * lags in something, "f" failed to converge, "n" never had it.
  */
 static void
 set_replica(struct git_view *view, size_t i, const char *letters)
@@ -148,6 +148,7 @@ set_replica(struct git_view *view, size_t i, const char *letters)
 	view->replicas[i].drained = strchr(letters, 'x');
 	view->replicas[i].lags = strchr(letters, 'l');
 	view->replicas[i].fails = strchr(letters, 'f');
+	view->replicas[i].generation = strchr(letters, 'n') ? 0 : 1;
 	replicas[i].weight = strchr(letters, '0') ? 0 : 1;
 }
 
@@ -269,6 +270,10 @@ test_waits(void)
 		    { "cl", "d", "d" }, true },
 		{ "one converges, one failed", 1, false, false, 0,
 		    SCOPE_REPOSITORY, { "f", "", "d" }, true },
+		{ "one had it, another never", 1, false, false, 0,
+		    SCOPE_REPOSITORY, { "n", "", "d" }, true },
+		{ "none that could serve had it", 1, false, false, 0,
+		    SCOPE_REPOSITORY, { "n", "d", "n" }, false },
 		{ "all that could serve failed", 1, false, false, 0,
 		    SCOPE_REPOSITORY, { "f", "d", "f" }, false },
 		{ "wait_ms is 0", 0, false, false, 0, SCOPE_REPOSITORY,
@@ -373,6 +378,7 @@ test_outside(void)
 	choose_git(&request, &someone, &view, &out);
 	tap_str(reason_word(out.reason), "down", "outside: down comes first");
 	view = (struct git_view){ .known = true };
+	set_replica(&view, 0, "");
 	choose_git(&request, &someone, &view, &out);
 	tap_str(reason_word(out.reason), "lagging", "outside: so does lagging");
 	tap_ok(!out.may_wait, "outside: nobody waits");

@@ -102,7 +102,7 @@ static const struct row git_rows[] = {
 	    "upload-pack", NULL, "2", "\"main\"", 0 },
 	/* 7: lagging */
 	{ "GET '/git/p/lags" FETCH "'", "main", "lagging", "code", "p/lags",
-	    "refs", NULL, "1", "\"main\"", 0 },
+	    "refs", NULL, "2", "\"main\"", 0 },
 	/* 8: down; "two" is drained */
 	{ "GET '/git/p/drained" FETCH "'", "main", "down", "code", "p/drained",
 	    "refs", NULL, "1", "\"main\"", 0 },
@@ -215,6 +215,7 @@ fill(struct world *world)
 	world_mark(world, world->code, world->one, "p/fresh");
 	world_mark(world, world->code, world->two, "p/drained");
 	world_mark(world, world->more, world->two, "p/r");
+	world_outdate(world, world->code, world->one, "p/lags");
 	tap_must(table_write(world->table, fill_body, world));
 	tap_must(table_write(world->table, drain_body, NULL));
 }

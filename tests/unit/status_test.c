@@ -3,10 +3,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "conf/clock.h"
+#include "fcgi/listener.h"
 #include "fcgi/overview.h"
 #include "sync/fence.h"
 #include "sync/place.h"
@@ -364,6 +367,31 @@ test_red(void)
 }
 
 static void
+unlink_socket(const struct scene *scene, const char *name)
+{
+	char *path = mem_fmt("%s/%s", scene->tool.dir, name);
+
+	if (unlink(path) == -1)
+		tap_must(err_sys("%s", path));
+	free(path);
+}
+
+/* As of a program that was killed. */
+static void
+leave_socket(const struct scene *scene, const char *name)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s",
+	    scene->tool.dir, name);
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) == -1 ||
+	    listen(fd, 1) == -1)
+		tap_must(err_sys("%s", address.sun_path));
+	close(fd);
+}
+
+static void
 test_no_table(void)
 {
 	struct scene scene;
@@ -389,6 +417,15 @@ test_no_table(void)
 	    "\n           reproute-syncd runs no more: ", "and is told so");
 	tool_run(&scene.tool, "status --json");
 	tool_says(&scene.tool, "\"daemon_gone\":true,", "in JSON, too");
+	unlink_socket(&scene, FEED_SOCKET);
+	tool_run(&scene.tool, "status");
+	tool_says(&scene.tool, "state      green\n", "there never was one");
+	leave_socket(&scene, ROUTER_SOCKET);
+	tool_run(&scene.tool, "status");
+	tool_says(&scene.tool, "state      yellow\n", "a router was killed");
+	tool_says(&scene.tool, "\nrouter     nobody listens at ", "is said");
+	tool_run(&scene.tool, "status --json");
+	tool_says(&scene.tool, "\"router_gone\":true,", "in JSON, too");
 	tool_run(&scene.tool, "status p/r");
 	tap_int(scene.tool.status, 1, "no table: knows no repository");
 	if (mkdir(path, 0700) == -1)

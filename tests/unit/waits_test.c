@@ -35,7 +35,10 @@ prepare(struct world *world)
 	world->code->wait_ms = PATIENCE_MS;
 	world->more->wait_ms = SHORT_MS;
 	world_learn(world, world->code, "p/a p/b p/c p/d p/e p/f");
+	for (char name[] = "p/a"; name[2] <= 'f'; name[2]++)
+		world_outdate(world, world->code, world->one, name);
 	world_learn(world, world->more, "q/a");
+	world_outdate(world, world->more, world->two, "q/a");
 }
 
 static void

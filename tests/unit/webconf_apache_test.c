@@ -41,7 +41,7 @@ static const struct {
 	    true },
 	{ SERVER, NULL, "a replica with a path, and who stands in for it",
 	    "BalancerMember \"http://10.0.0.1/base\" route=slave-1 status=+N "
-	    "\\\n    connectiontimeout=2 timeout=3600 ttl=3 retry=1 "
+	    "\\\n    connectiontimeout=2 timeout=600 ttl=3 retry=1 "
 	    "redirect=master\n",
 	    true },
 	{ SERVER, NULL, "nobody stands in for a registry",

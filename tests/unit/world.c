@@ -165,6 +165,26 @@ world_mark(struct world *world, const struct route *route,
 }
 
 static enum err
+outdate(struct table_txn *txn, void *arg)
+{
+	const struct subject *subject = arg;
+	uint64_t generation;
+
+	return row_raise(txn, subject->route, subject->names, NULL,
+	    &generation);
+}
+
+void
+world_outdate(struct world *world, const struct route *route,
+    const struct upstream *replica, const char *name)
+{
+	struct subject subject = { .route = route, .names = name };
+
+	world_mark(world, route, replica, name);
+	tap_must(table_write(world->table, outdate, &subject));
+}
+
+static enum err
 list_lag(struct table_txn *txn, void *arg)
 {
 	const struct subject *subject = arg;

@@ -40,6 +40,9 @@ void world_learn(struct world *, const struct route *, const char *names);
 /* The replica has what the row's generation and the present epochs say. */
 void world_mark(struct world *, const struct route *,
     const struct upstream *replica, const char *name);
+/* It had, before the last push. */
+void world_outdate(struct world *, const struct route *,
+    const struct upstream *replica, const char *name);
 /*
  * The names in which a replica lags, by the index, parted by spaces;
  * borrowed until the next call.
