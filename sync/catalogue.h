@@ -16,7 +16,8 @@
  * cursor; done at the last page.  A name outside the grammar counts, but is not placed.  stop,
  * where not NULL, ends it between two pages, with ERR_OK and *out not
  * complete (started_s is not 0).  *out is how far it is.  ERR_PEER: the
- * registry could not be read; what was read stays.
+ * registry could not be read; what was read stays.  ERR_BUSY: the import was
+ * forgotten meanwhile (modes_adopt()); the next one begins anew.
  */
 MUST_USE enum err catalogue_import(struct table *, struct http *,
     const struct conf *, const struct route *, const struct upstream *side,
