@@ -13,9 +13,9 @@
 /*
  * Reads GET /v2/_catalog of that side from where the import stopped, each
  * page placing its names, the last of them in one transaction with the
- * cursor; done at the last page.  A name outside the grammar counts, but is not placed.  stop,
- * where not NULL, ends it between two pages, with ERR_OK and *out not
- * complete (started_s is not 0).  *out is how far it is.  ERR_PEER: the
+ * cursor; done at the last page.  A name outside the grammar counts, but is
+ * not placed.  stop, where not NULL, ends it between two pages, with ERR_OK
+ * and *out not complete (started_s is not 0).  *out is how far it is.  ERR_PEER: the
  * registry could not be read; what was read stays.  ERR_BUSY: the import was
  * forgotten meanwhile (modes_adopt()); the next one begins anew.
  */
