@@ -64,9 +64,9 @@ bool connection_was_parked(const struct connection *);
 void connections_wake(struct connections *, bool all);
 
 /*
- * Those that have connected are the last; those of which nothing came are closed; what began
- * to come has last_ms to be whole, and then connections_next() is NULL;
- * the time of all that are parked is over.
+ * Those that have connected are the last; those of which nothing came are
+ * closed; what began to come has last_ms to be whole, and then
+ * connections_next() is NULL; the time of all that are parked is over.
  */
 void connections_end(struct connections *, unsigned last_ms);
 

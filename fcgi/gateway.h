@@ -89,10 +89,10 @@ bool gateway_is_cgi(void);
  */
 void gateway_cgi(gateway_handler *, void *arg);
 /*
- * Serves until SIGTERM, SIGINT or SIGUSR1, then lets requests under way end, at most
- * two seconds.  ERR_LIMIT: some did not, and their threads still run, so
- * that the caller may free nothing that they use.  ERR_USAGE: fd 0 does not
- * listen.
+ * Serves until SIGTERM, SIGINT or SIGUSR1, then lets requests under way end,
+ * at most two seconds.  ERR_LIMIT: some did not, and their threads still run,
+ * so that the caller may free nothing that they use.  ERR_USAGE: fd 0 does
+ * not listen.
  *
  * A connection takes a thread only while a handler answers its request: a
  * peer that is idle, stalls or lies takes none, and is closed after a while,

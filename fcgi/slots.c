@@ -228,8 +228,11 @@ longest_idle(const struct slots *slots, uint64_t since)
 	return longest;
 }
 
-/* The lock is held.  One whose next request just came is not idle. */
-static void
+/*
+ * The lock is held.  One whose next request just came is not idle.  false:
+ * none is.
+ */
+static bool
 close_longest_idle(struct slots *slots)
 {
 	struct connection *one = longest_idle(slots, 0);
@@ -238,6 +241,7 @@ close_longest_idle(struct slots *slots)
 		one = longest_idle(slots, one->waits_since + 1);
 	if (one != NULL)
 		close_slot(slots, one);
+	return one != NULL;
 }
 
 /* The lock is held. */
@@ -254,8 +258,9 @@ slots_take(struct slots *slots)
 	struct connection *connection = NULL;
 
 	pthread_mutex_lock(&slots->lock);
-	if (!has_room(slots))
-		close_longest_idle(slots);
+	/* those that were parked, and are kept, may be too many by several */
+	while (!has_room(slots) && close_longest_idle(slots))
+		;
 	if (has_room(slots)) {
 		connection = slots->closed;
 		slots->closed = connection->next;

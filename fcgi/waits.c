@@ -68,7 +68,8 @@ wake(void *arg)
 		if (pulse == NULL &&
 		    writer_wait_open(waits->writer, OPEN_WAIT_MS))
 			pulse = writer_pulse(waits->writer);
-		if (pulse == NULL)
+		/* the end may have come meanwhile, and found no pulse to ring */
+		if (pulse == NULL || atomic_load(&waits->ends))
 			continue;
 		turn = news_await(pulse, turn);
 		gateway_wake(false);
@@ -93,9 +94,11 @@ waits_start(struct writer *writer, struct waits **out)
 void
 waits_stop(struct waits *waits)
 {
-	struct pulse *pulse = writer_pulse(waits->writer);
+	struct pulse *pulse;
 
+	/* in this order: see wake() */
 	atomic_store(&waits->ends, true);
+	pulse = writer_pulse(waits->writer);
 	if (pulse != NULL)
 		news_ring(pulse);
 	pthread_join(waits->thread, NULL);

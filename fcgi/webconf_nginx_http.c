@@ -184,6 +184,22 @@ put_choice(const struct conf *conf, struct buf *out)
 	    "}\n");
 }
 
+/* Of which route it is a write without a decision. */
+static void
+put_unfenced(const struct conf *conf, struct buf *out)
+{
+	buf_puts(out,
+	    "map \"$reproute_route $reproute_reason $reproute_read\" "
+	    "$reproute_unfenced {\n"
+	    "\tdefault -;\n");
+	for (size_t i = 0; i < conf->n_routes; i++)
+		if (conf->routes[i].kind == ROUTE_GIT &&
+		    !refuses_writes(&conf->routes[i]))
+			buf_fmt(out, "\t\"%s  no\" %s;\n", conf->routes[i].name,
+			    conf->routes[i].name);
+	buf_puts(out, "}\n");
+}
+
 static void
 put_logs(const struct conf *conf, struct buf *out)
 {
@@ -213,17 +229,9 @@ put_logs(const struct conf *conf, struct buf *out)
 	    "map $reproute_token $reproute_token_said {\n"
 	    "\tdefault $reproute_token;\n"
 	    "\t\"\" -;\n"
-	    "}\n"
-	    "map \"$reproute_route $reproute_reason $reproute_read\" "
-	    "$reproute_unfenced {\n"
-	    "\tdefault -;\n");
-	for (size_t i = 0; i < conf->n_routes; i++)
-		if (conf->routes[i].kind == ROUTE_GIT &&
-		    !refuses_writes(&conf->routes[i]))
-			buf_fmt(out, "\t\"%s  no\" %s;\n", conf->routes[i].name,
-			    conf->routes[i].name);
+	    "}\n");
+	put_unfenced(conf, out);
 	buf_puts(out,
-	    "}\n"
 	    "map $request_completion $reproute_done {\n"
 	    "\tdefault OK;\n"
 	    "\t\"\" X;\n"

@@ -34,7 +34,8 @@ struct job {
 	const struct route *route;
 	const struct upstream *side;
 	unsigned page_names;
-	struct import import;
+	struct import import; /* what stands in the table, or stood there */
+	struct import made;   /* of it, by the batch under way */
 	/* the page under way: legal names, and how many there were in all */
 	char **names;
 	size_t n_names, found;
@@ -226,7 +227,7 @@ out:
 	return err;
 }
 
-/* What import becomes by this batch; runs again where the map was grown. */
+/* Runs again where the map was grown. */
 static enum err
 place_batch(struct table_txn *txn, void *arg)
 {
@@ -252,22 +253,14 @@ place_batch(struct table_txn *txn, void *arg)
 		import.started_s = 0;
 		import.completed_s = clock_real_s();
 	}
-	if (err == ERR_OK)
-		err = import_set(txn, job->route, job->side, &import);
-	return err;
-}
-
-static enum err
-read_import(struct table_txn *txn, void *arg)
-{
-	struct job *job = arg;
-
-	return import_get(txn, job->route, job->side, &job->import);
+	job->made = import;
+	return err == ERR_OK ? import_set(txn, job->route, job->side, &import)
+			     : err;
 }
 
 /*
- * place_batch() may run twice, so that what it made is read once it stands.
- * The cursor moves with a page's last batch.
+ * What a batch made is not read again: what was forgotten meanwhile would
+ * be taken for what it made.  The cursor moves with a page's last batch.
  */
 static enum err
 take_page(struct job *job)
@@ -283,7 +276,7 @@ take_page(struct job *job)
 		if (err == ERR_OK)
 			err = table_write(job->table, place_batch, job);
 		if (err == ERR_OK)
-			err = table_read(job->table, read_import, job);
+			job->import = job->made;
 	} while (err == ERR_OK && job->to < job->n_names);
 	drop_page(job);
 	return err;
@@ -323,7 +316,7 @@ static enum err
 begin_import(struct table_txn *txn, void *arg)
 {
 	struct job *job = arg;
-	enum err err = read_import(txn, job);
+	enum err err = import_get(txn, job->route, job->side, &job->import);
 
 	if (err != ERR_OK || job->import.started_s != 0)
 		return err;

@@ -13,10 +13,11 @@
 /*
  * Reads GET /v2/_catalog of that side from where the import stopped, each
  * page placing its names, the last of them in one transaction with the
- * cursor; done at the last page.  A name outside the grammar counts, but is not placed.  stop,
- * where not NULL, ends it between two pages, with ERR_OK and *out not
- * complete (started_s is not 0).  *out is how far it is.  ERR_PEER: the
- * registry could not be read; what was read stays.
+ * cursor; done at the last page.  A name outside the grammar counts, but is
+ * not placed.  stop, where not NULL, ends it between two pages, with ERR_OK
+ * and *out not complete (started_s is not 0).  *out is how far it is.  ERR_PEER: the
+ * registry could not be read; what was read stays.  ERR_BUSY: the import was
+ * forgotten meanwhile (modes_adopt()); the next one begins anew.
  */
 MUST_USE enum err catalogue_import(struct table *, struct http *,
     const struct conf *, const struct route *, const struct upstream *side,

@@ -12,8 +12,8 @@
 #define MAX_COUNTS 40
 
 /*
- * One more, apart where its mode is to observe; nothing, where too many routes are
- * counted already.
+ * One more, apart where its mode is to observe; nothing, where too many routes
+ * are counted already.
  */
 void counts_add(struct pulse *, const struct route *, unsigned what);
 /* 0 also where nothing was counted. */

@@ -300,9 +300,21 @@ apply_push(struct table_txn *txn, const struct application *application)
 	    line->token);
 }
 
+/*
+ * Whoever has no password may send writes, which the web server itself
+ * refuses without asking the router: they must not cost a route its marks.
+ */
+static bool
+is_refused(const struct feed_line *line)
+{
+	return feed_judge(line) == FEED_SETTLED && line->status / 100 != 2;
+}
+
 static enum err
 apply_unfenced(struct table_txn *txn, struct application *application)
 {
+	if (is_refused(application->line))
+		return ERR_ABSENT;
 	application->route = conf_route(application->conf,
 	    application->line->unfenced);
 	if (application->route == NULL || application->route->kind != ROUTE_GIT)

@@ -53,8 +53,9 @@ enum feed_news feed_tells(const struct feed_line *);
  * Applies one line: ends or breaks a fence, raises the generation, settles
  * a placement; of an unfenced write, whose repository nobody read out of its
  * path, it voids the marks of the whole route.  route and name (of NAME_SIZE,
- * "" for all) become what it was about.  ERR_ABSENT: it tells of no write, its
- * token is unknown, or its route is no more.
+ * "" for all) become what it was about.  ERR_ABSENT: it tells of no write, or
+ * of an unfenced one that was refused; its token is unknown, or its route is
+ * no more.
  */
 MUST_USE enum err feed_apply(struct table *, const struct conf *,
     const struct feed_line *, const struct route **route, char *name);

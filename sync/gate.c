@@ -171,7 +171,7 @@ look(struct table_txn *txn, void *arg)
 	return err;
 }
 
-/* A news counter that wakes its readers could take the place of this. */
+/* News (sync/news.h) come sooner, but a wait for them has no end in time. */
 static void
 sleep_until_news(int64_t left_ms)
 {

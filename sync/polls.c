@@ -31,6 +31,7 @@ struct watcher {
 	struct round round;
 	char name[NAME_SIZE];	 /* the last row looked at, "": none yet */
 	_Atomic int64_t done_ms; /* its last comparison's end */
+	_Atomic bool failed;	 /* one of this round: who could not be asked */
 
 	/* of the transaction under way, which may run again */
 	char next[NAME_SIZE];
@@ -131,7 +132,7 @@ ask_serves(struct table_txn *txn, void *arg)
 }
 
 static void
-compare(const struct watcher *watcher, struct http *http, const char *name)
+compare(struct watcher *watcher, struct http *http, const char *name)
 {
 	const struct polls *all = watcher->all;
 	struct question question = { watcher, name, false };
@@ -148,6 +149,8 @@ compare(const struct watcher *watcher, struct http *http, const char *name)
 	if (err == ERR_OK)
 		err = proof_unreported(all->table, watcher->route,
 		    watcher->replica, name, &result, &raised);
+	if (err != ERR_OK && err != ERR_ABSENT)
+		watcher->failed = true;
 	if (raised)
 		log_msg(LOG_INFO,
 		    "%s/%s: replica %s and the primary differ, and nobody "
@@ -261,9 +264,11 @@ watch(struct watcher *watcher, int64_t now_ms)
 
 	if (round->under_way && !round->walking &&
 	    queue_size(watcher->all->queue, watcher->index) == 0)
-		round_ends(round, watcher->done_ms);
-	if (round_begins(round, now_ms, watcher->route->poll_ms))
+		round_ends(round, watcher->done_ms, watcher->failed);
+	if (round_begins(round, now_ms, watcher->route->poll_ms)) {
 		watcher->name[0] = '\0';
+		watcher->failed = false;
+	}
 	return round->walking ? go_on(watcher, now_ms) : ERR_OK;
 }
 

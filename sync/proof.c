@@ -470,9 +470,7 @@ proof_unreported(struct table *table, const struct route *route,
 		result->generation, false };
 	enum err err = ERR_OK;
 
-	if (result->marked &&
-	    (result->outcome == PROOF_DIFFERS ||
-		result->outcome == PROOF_UNVERIFIED))
+	if (result->marked && result->outcome == PROOF_DIFFERS)
 		err = table_write(table, raise_if_current, &unreported);
 	if (err == ERR_OK)
 		*raised = unreported.raised;

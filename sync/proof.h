@@ -40,8 +40,8 @@ struct proof_result {
  * other statuses: ERR_PEER); one that does not answer, or with 408, 429 or
  * 5xx, is in trouble itself and voids none.  A replica that fails at its
  * marked repository, twice, loses that mark, but not where it is only too
- * busy to answer.  PROOF_DIFFERS and PROOF_UNVERIFIED write nothing; see
- * proof_unreported().
+ * busy to answer; so does one of PROOF_UNVERIFIED.  PROOF_DIFFERS writes
+ * nothing; see proof_unreported().
  */
 MUST_USE enum err proof_run(struct table *, struct http *, const struct conf *,
     const struct route *, const struct upstream *replica, const char *name,

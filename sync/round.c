@@ -64,16 +64,22 @@ round_walked(struct round *round)
 static int64_t
 unseen_ms(const struct round *round, int64_t now_ms)
 {
+	int64_t since_ms = round->missed_ms > 0 ? round->missed_ms
+						: round->before_ms;
+
 	return now_ms -
-	    (round->before_ms < round->started_ms ? round->started_ms
-						  : round->before_ms);
+	    (since_ms < round->started_ms ? round->started_ms : since_ms);
 }
 
 void
-round_ends(struct round *round, int64_t done_ms)
+round_ends(struct round *round, int64_t done_ms, bool failed)
 {
 	bool any = round->found > 0;
 
+	if (!failed || !any)
+		round->missed_ms = 0;
+	else if (round->missed_ms == 0)
+		round->missed_ms = round->before_ms;
 	round->under_way = false;
 	round->polled = round->found;
 	round->took_ms = any ? done_ms - round->began_ms : 0;
@@ -85,7 +91,8 @@ round_bound_ms(const struct round *round, int64_t now_ms)
 {
 	int64_t late_ms = unseen_ms(round, now_ms);
 
-	return round->under_way && round->found > 0 && late_ms > round->bound_ms
-	    ? late_ms
-	    : round->bound_ms;
+	bool late = round->missed_ms > 0 ||
+	    (round->under_way && round->found > 0);
+
+	return late && late_ms > round->bound_ms ? late_ms : round->bound_ms;
 }

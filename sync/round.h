@@ -26,8 +26,9 @@ struct round {
 	bool under_way;		     /* not all was compared yet */
 	bool walking;		     /* nor was the last row looked at */
 	int64_t took_ms, bound_ms;   /* of the last one; 0: it found nothing */
-	int64_t earned, earned_ms;   /* thousandths of a comparison; when */
-	int64_t found, polled;	     /* repositories: until now; in the last */
+	int64_t missed_ms; /* before the first whose comparisons failed, or 0 */
+	int64_t earned, earned_ms; /* thousandths of a comparison; when */
+	int64_t found, polled;	   /* repositories: until now; in the last */
 };
 
 /* The first round is due, over what was read since then. */
@@ -43,9 +44,12 @@ int64_t round_earns(struct round *, int64_t now_ms, unsigned rate,
     int64_t replicas);
 /* So many were found and are being compared. */
 void round_spends(struct round *, int64_t repositories, int64_t replicas);
-/* All rows were looked at; all that was found is compared, by done_ms. */
+/*
+ * All rows were looked at; all that was found is compared, by done_ms; failed:
+ * but for some that could not be asked.
+ */
 void round_walked(struct round *);
-void round_ends(struct round *, int64_t done_ms);
+void round_ends(struct round *, int64_t done_ms, bool failed);
 
 /*
  * For how long a change that nobody reported may stay unseen, by what is

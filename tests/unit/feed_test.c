@@ -267,6 +267,8 @@ static const struct {
 	    ERR_ABSENT, "", "g3 1U2U" },
 	{ "unfenced, of another kind", "- 200 1 main done=OK unfenced=images",
 	    ERR_ABSENT, "", "g3 1U2U" },
+	{ "unfenced, and refused", "- 401 1 main done=OK unfenced=code",
+	    ERR_ABSENT, "", "g3 1U2U" },
 	{ "unknown token", T " 200 1 main done=OK", ERR_ABSENT, "", "g3 1U2U" },
 	{ "a route that is gone", GONE " 200 1 main done=OK", ERR_ABSENT, "",
 	    "g3 1U2U" },
@@ -284,10 +286,12 @@ static const struct {
 	{ "refused", OTHER " 401 1 main done=-", ERR_OK, "code repo", "g8 " },
 	{ "unfenced, however it ended", "- 200 1 main done=X unfenced=code",
 	    ERR_OK, "code ", "e1 g8 " },
+	{ "unfenced, refused or broken off",
+	    "- 403 1 main done=X unfenced=code", ERR_OK, "code ", "e2 g8 " },
 	{ "a placement's 404", PLACE " 404 1 new done=OK", ERR_OK, "images app",
-	    "e1 g8 " },
+	    "e2 g8 " },
 	{ "a manifest's 201", MANIFEST " 201 1 new done=OK", ERR_OK,
-	    "images web", "e1 g8 " },
+	    "images web", "e2 g8 " },
 };
 
 static enum err

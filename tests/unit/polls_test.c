@@ -244,6 +244,42 @@ test_rate(void)
 	end();
 }
 
+/*
+ * It is read, and compared as far as that can be.  Comparisons end by the
+ * true clock, ever farther behind ours: a round that took less than no time
+ * has the next one begin later.
+ */
+static void
+read_later(int64_t later_ms, unsigned questions)
+{
+	read_it("a", now_ms + later_ms);
+	tick(later_ms, questions);
+	tick(0, 0);
+}
+
+/* What cannot be compared is not seen, however soon that was tried. */
+static void
+test_failing(void)
+{
+	struct pace pace = { 0 };
+
+	begin("failing");
+	world_learn(&world, world.code, "a");
+	mark_all("a");
+	read_later(0, 4);
+	host.main.status = 503;
+	read_later(6 * POLL_MS, 2);
+	read_later(18 * POLL_MS, 2);
+	tap_ok(stamps_told(stamps, world.code, &pace), "the pace is told");
+	tap_int(pace.bound_ms, 24 * POLL_MS,
+	    "a primary in trouble: nothing was seen since before that");
+	host.main.status = 0;
+	read_later(54 * POLL_MS, 4);
+	tap_ok(stamps_told(stamps, world.code, &pace), "the pace is told");
+	tap_ok(pace.bound_ms < 24 * POLL_MS, "until it is out of it");
+	end();
+}
+
 int
 main(void)
 {
@@ -253,5 +289,6 @@ main(void)
 	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
 		test_change(&changes[i]);
 	test_rate();
+	test_failing();
 	return tap_done();
 }

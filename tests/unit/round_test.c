@@ -39,7 +39,8 @@ test_begin(void)
 
 		round.found = row->took_s > 0;
 		if (row->ended)
-			round_ends(&round, round.began_ms + row->took_s * 1000);
+			round_ends(&round, round.began_ms + row->took_s * 1000,
+			    false);
 		tap_int(round_begins(&round, row->now_s * 1000, 10000),
 		    row->begins, "%s", row->claim);
 		tap_int(round.before_ms,
@@ -85,14 +86,14 @@ test_earn(void)
 		round_spends(&round, row->spent, row->replicas);
 	}
 	round_walked(&round);
-	round_ends(&round, now_ms);
+	round_ends(&round, now_ms, false);
 	tap_int(round.polled, 79, "all that were compared are counted");
 }
 
 /* One after the other; times in seconds; the first round begins at 1000. */
 static const struct bounding {
 	const char *claim;
-	enum { LOOK, BEGIN, FIND, END } what;
+	enum { LOOK, BEGIN, FIND, END, FAIL } what;
 	int64_t at_s, bound_s;
 } boundings[] = {
 	{ "nothing is known", LOOK, 1003, 0 },
@@ -110,6 +111,17 @@ static const struct bounding {
 	{ "at last it is done", END, 1035, 23 },
 	{ "the fourth one", BEGIN, 1036, 23 },
 	{ "finds nothing", END, 1036, 0 },
+	{ "the fifth one", BEGIN, 1046, 0 },
+	{ "finds something", FIND, 1046, 10 },
+	{ "that cannot be compared", FAIL, 1047, 11 },
+	{ "and nobody sees it", LOOK, 1052, 16 },
+	{ "the sixth one", BEGIN, 1056, 20 },
+	{ "finds it", FIND, 1056, 20 },
+	{ "and cannot, either", FAIL, 1057, 21 },
+	{ "the seventh one", BEGIN, 1066, 30 },
+	{ "finds it", FIND, 1066, 30 },
+	{ "and can", END, 1067, 11 },
+	{ "as long as that took", LOOK, 1070, 11 },
 };
 
 static void
@@ -130,7 +142,8 @@ test_bound(void)
 			round_spends(&round, 1, 1);
 			break;
 		case END:
-			round_ends(&round, row->at_s * 1000);
+		case FAIL:
+			round_ends(&round, row->at_s * 1000, row->what == FAIL);
 			break;
 		case LOOK:
 			break;
