@@ -81,7 +81,7 @@ syncd CONT
 end_herd
 is "$saw" $herd "all of the herd see the push"
 if [ "$STAGE_FRONT" = apache ]; then
-	ok "those that waited by replicas" test "$(served "$from" replica)" -ge 2
+	ok "those that waited by replicas" test "$(served "$from" replica)" -ge "$least"
 else
 	is "$(served "$from" lagging)" 0 "none of it on the primary"
 	ok "all of it by replicas" test "$(served "$from" replica)" -ge $herd
