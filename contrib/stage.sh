@@ -196,6 +196,20 @@ stage_repository() {
 		git -C "$dir" config http.receivepack true
 }
 
+# stage_hooks NAME HOOK...: its hooks of contrib/hooks, which report to the front.
+stage_hooks() {
+	local hook name=$1 dir=$STAGE/git/primary/$1.git
+	shift
+	for hook; do
+		cp "$(dirname "${BASH_SOURCE[0]}")/hooks/$hook" "$dir/hooks/" ||
+			return
+	done
+	git -C "$dir" config reproute.url "$FRONT/reproute/push" &&
+		git -C "$dir" config reproute.tokenFile "$STAGE/token" &&
+		git -C "$dir" config reproute.route git &&
+		git -C "$dir" config reproute.repository "$name"
+}
+
 # stage_registry NAME PORT: a docker-registry with its storage in NAME.
 stage_registry() {
 	local name=$1 port=$2 dir=$STAGE/$1

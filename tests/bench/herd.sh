@@ -24,23 +24,12 @@ say() { printf 'herd.sh: %s\n' "$*" >&2; }
 # shellcheck source=contrib/stage.sh
 . "$top/contrib/stage.sh"
 
-# bench_hooks: the primary's, which end a push's fence before it returns.
-bench_hooks() {
-	local hook dir=$STAGE/git/primary/team/app.git
-	for hook in pre-receive post-receive; do
-		cp "$top/contrib/hooks/$hook" "$dir/hooks/" || return
-	done
-	git -C "$dir" config reproute.url "$FRONT/reproute/push" &&
-		git -C "$dir" config reproute.tokenFile "$STAGE/token" &&
-		git -C "$dir" config reproute.route git &&
-		git -C "$dir" config reproute.repository team/app
-}
-
 # bench_open WAIT_MS: a stage with one repository, which both replicas have.
 bench_open() {
 	# shellcheck disable=SC2034 # stage_conf's
 	STAGE_GIT_KEYS="wait_ms = $1;"
-	stage_open && stage_all && stage_repository team/app && bench_hooks || return
+	stage_open && stage_all && stage_repository team/app &&
+		stage_hooks team/app pre-receive post-receive || return
 	git init -q "$STAGE/work" && bench_commit &&
 		git -C "$STAGE/work" push -q "$FRONT/scm/team/app.git" main &&
 		stage_wait 60 stage_both team/app

@@ -32,18 +32,6 @@ say() { printf 'pushes.sh: %s\n' "$*" >&2; }
 
 now_us() { echo $(($(date +%s%N) / 1000)); }
 
-# bench_hooks: the primary's, which end a push's fence before it returns.
-bench_hooks() {
-	local hook dir=$STAGE/git/primary/team/app.git
-	for hook in pre-receive post-receive; do
-		cp "$top/contrib/hooks/$hook" "$dir/hooks/" || return
-	done
-	git -C "$dir" config reproute.url "$FRONT/reproute/push" &&
-		git -C "$dir" config reproute.tokenFile "$STAGE/token" &&
-		git -C "$dir" config reproute.route git &&
-		git -C "$dir" config reproute.repository team/app
-}
-
 # bench_refs NAME REFS: so many at the primary, in the packed form.
 bench_refs() {
 	local dir=$STAGE/git/primary/team/$1.git first
@@ -60,7 +48,8 @@ bench_open() {
 	stage_open && stage_all || return
 	direct=http://127.0.0.1:$PRIMARY_PORT/scm/team/floor.git
 	git init -q "$STAGE/work" && bench_commit &&
-		stage_repository team/app && bench_refs app "$1" && bench_hooks &&
+		stage_repository team/app && bench_refs app "$1" &&
+		stage_hooks team/app pre-receive post-receive &&
 		stage_repository team/floor && bench_refs floor "$1" || return
 	for copy in 1 2; do
 		git clone -q --mirror "$direct" "$STAGE/copy$copy" || return

@@ -14,13 +14,7 @@ git init -q work && cd work || exit 1
 git commit -q --allow-empty -m one
 git push -q "$url" main
 eventually 30 "replicas serve" stage_both team/app
-for hook in "$top"/contrib/hooks/*; do
-	cp "$hook" "$primary/hooks/"
-done
-git -C "$primary" config reproute.url "$FRONT/reproute/push"
-git -C "$primary" config reproute.tokenFile "$STAGE/token"
-git -C "$primary" config reproute.route git
-git -C "$primary" config reproute.repository team/app
+stage_hooks team/app pre-receive post-receive reference-transaction
 
 # What is decided while a transaction is prepared, behind our hook.
 mv "$primary/hooks/reference-transaction" "$primary/hooks/ours"
