@@ -315,6 +315,21 @@ admin_table(const struct admin *given, bool write, struct table **out)
 	return ERR_OK;
 }
 
+enum err
+admin_known_table(const struct admin *given, struct table **out)
+{
+	struct table *table;
+	enum err err = admin_table(given, false, &table);
+
+	if (err != ERR_OK)
+		return err;
+	if (table == NULL)
+		return err_set(ERR_TABLE,
+		    "there is no table yet: start reproute-syncd");
+	*out = table;
+	return ERR_OK;
+}
+
 bool
 admin_is_git(const struct route *route)
 {

@@ -46,6 +46,8 @@ admin_verb admin_check, admin_explain, admin_status, admin_import, admin_place,
  */
 MUST_USE enum err admin_table(const struct admin *, bool write,
     struct table **out);
+/* The same, for reading, for what makes no sense without one: ERR_TABLE. */
+MUST_USE enum err admin_known_table(const struct admin *, struct table **out);
 
 /* Which routes a verb is about. */
 typedef bool admin_filter(const struct route *);

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "conf/rules.h"
@@ -96,30 +95,13 @@ check_jit(struct report *report)
 		    "same (is MemoryDenyWriteExecute set?)");
 }
 
-static int
-try_socket(const char *path, int type)
-{
-	struct sockaddr_un to = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int error = 0;
-
-	if (fd == -1)
-		return errno;
-	snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
-	/* EAGAIN: a queue is full, so somebody is there */
-	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) == -1 &&
-	    errno != EAGAIN)
-		error = errno;
-	close(fd);
-	return error;
-}
-
 static void
 check_socket(struct report *report, const char *name, int type,
     const char *whose)
 {
-	char *path = mem_fmt("%s/%s", report->admin->conf->run_dir, name);
-	int error = try_socket(path, type);
+	const char *run_dir = report->admin->conf->run_dir;
+	char *path = mem_fmt("%s/%s", run_dir, name);
+	int error = wake_try(run_dir, name, type);
 
 	if (error == 0)
 		check_say(report, LEVEL_OK, name, "%s listens", whose);
@@ -147,10 +129,9 @@ static void
 check_router(struct report *report)
 {
 	const struct conf *conf = report->admin->conf;
-	char *path = mem_fmt("%s/" ROUTER_SOCKET, conf->run_dir);
 	bool lives = router_lives(conf);
 
-	if (lives && try_socket(path, SOCK_STREAM) != 0)
+	if (lives && wake_try(conf->run_dir, ROUTER_SOCKET, SOCK_STREAM) != 0)
 		check_say(report, LEVEL_OK, ROUTER_SOCKET,
 		    "nobody listens, but a router runs: started by the web "
 		    "server, or on TCP");
@@ -158,7 +139,6 @@ check_router(struct report *report)
 		check_socket(report, ROUTER_SOCKET, SOCK_STREAM, "the router");
 	if (!lives)
 		check_setgid(report, "reproute-fcgi", SBINDIR "/reproute-fcgi");
-	free(path);
 }
 
 /* It is there only where the push endpoint is a service of its own. */

@@ -214,13 +214,9 @@ admin_compare(const struct admin *admin, int argc, char **argv, int *status)
 		err = admin_name(comparison.route, argv[argc - 1],
 		    comparison.name);
 	if (err == ERR_OK)
-		err = admin_table(admin, false, &table);
+		err = admin_known_table(admin, &table);
 	if (err != ERR_OK)
 		return err;
-	if (table == NULL)
-		return err_set(ERR_TABLE,
-		    "there is no table yet: start "
-		    "reproute-syncd");
 	if (admin->json) {
 		comparison.wire = wire_new();
 		wire_text(comparison.wire, "route", comparison.route->name);

@@ -96,12 +96,9 @@ admin_wait(const struct admin *admin, int argc, char **argv, int *status)
 	    &timeout_ms);
 
 	if (err == ERR_OK)
-		err = admin_table(admin, false, &table);
+		err = admin_known_table(admin, &table);
 	if (err != ERR_OK)
 		return err;
-	if (table == NULL)
-		return err_set(ERR_TABLE,
-		    "there is no table yet: start reproute-syncd");
 	err = wait_in(table, admin, &question, timeout_ms, status);
 	table_close(table);
 	return err;

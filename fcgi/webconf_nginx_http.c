@@ -201,6 +201,30 @@ put_unfenced(const struct conf *conf, struct buf *out)
 }
 
 static void
+put_formats(struct buf *out)
+{
+	buf_puts(out,
+	    "map $request_time $reproute_us {\n"
+	    "\tdefault 0;\n"
+	    "\t\"~^(?<reproute_s>\\d+)\\.(?<reproute_ms>\\d+)$\" "
+	    "\"$reproute_s${reproute_ms}000\";\n"
+	    "}\n"
+	    "map $reproute_reason $reproute_why {\n"
+	    "\tdefault $reproute_reason;\n"
+	    "\t\"\" undecided;\n"
+	    "}\n"
+	    "log_format reproute_feed 'reproute-feed $reproute_token_said "
+	    "$status $reproute_us '\n"
+	    "\t'$reproute_upstream done=$reproute_done "
+	    "addr=$remote_addr served=$reproute_served '\n"
+	    "\t'unfenced=$reproute_unfenced';\n"
+	    "log_format reproute '$remote_addr - $remote_user [$time_local] "
+	    "\"$request\" $status '\n"
+	    "\t'$body_bytes_sent \"$http_referer\" \"$http_user_agent\" '\n"
+	    "\t'upstream=$reproute_upstream reason=$reproute_why';\n");
+}
+
+static void
 put_logs(const struct conf *conf, struct buf *out)
 {
 	buf_puts(out,
@@ -245,25 +269,8 @@ put_logs(const struct conf *conf, struct buf *out)
 	    "\t\"~^- - yes one 50[234] \" 1;\n"
 	    "\t\"~^- - yes one 2.* X$\" 1;\n"
 	    "\t\"~^- - \" 0;\n"
-	    "}\n"
-	    "map $request_time $reproute_us {\n"
-	    "\tdefault 0;\n"
-	    "\t\"~^(?<reproute_s>\\d+)\\.(?<reproute_ms>\\d+)$\" "
-	    "\"$reproute_s${reproute_ms}000\";\n"
-	    "}\n"
-	    "map $reproute_reason $reproute_why {\n"
-	    "\tdefault $reproute_reason;\n"
-	    "\t\"\" undecided;\n"
-	    "}\n"
-	    "log_format reproute_feed 'reproute-feed $reproute_token_said "
-	    "$status $reproute_us '\n"
-	    "\t'$reproute_upstream done=$reproute_done "
-	    "addr=$remote_addr served=$reproute_served '\n"
-	    "\t'unfenced=$reproute_unfenced';\n"
-	    "log_format reproute '$remote_addr - $remote_user [$time_local] "
-	    "\"$request\" $status '\n"
-	    "\t'$body_bytes_sent \"$http_referer\" \"$http_user_agent\" '\n"
-	    "\t'upstream=$reproute_upstream reason=$reproute_why';\n");
+	    "}\n");
+	put_formats(out);
 }
 
 void

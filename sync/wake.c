@@ -99,23 +99,30 @@ wake_bind(const char *run_dir, const char *name, int *fd)
 	return err;
 }
 
+int
+wake_try(const char *run_dir, const char *name, int type)
+{
+	struct sockaddr_un address;
+	int fd, error = 0;
+
+	if (!address_of(run_dir, name, &address))
+		return ENAMETOOLONG;
+	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd == -1)
+		return errno;
+	/* EAGAIN: a queue is full, so somebody is there */
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) ==
+		-1 &&
+	    errno != EAGAIN)
+		error = errno;
+	close(fd);
+	return error;
+}
+
 bool
 wake_deserted(const char *run_dir, const char *name, int type)
 {
-	struct sockaddr_un address;
-	bool deserted;
-	int fd;
-
-	if (!address_of(run_dir, name, &address))
-		return false;
-	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd == -1)
-		return false;
-	deserted = connect(fd, (const struct sockaddr *)&address,
-		       sizeof(address)) == -1 &&
-	    errno == ECONNREFUSED;
-	close(fd);
-	return deserted;
+	return wake_try(run_dir, name, type) == ECONNREFUSED;
 }
 
 enum err

@@ -29,6 +29,8 @@ MUST_USE enum err wake_receive(int fd, int timeout_ms, char *buf, size_t size);
  * a router that ends takes its socket away, one that is killed does not.
  */
 bool wake_deserted(const char *run_dir, const char *name, int type);
+/* 0: somebody listens there; else why nobody is reached, as errno says it. */
+int wake_try(const char *run_dir, const char *name, int type);
 
 /*
  * Tells the daemon that something changed (route and name NULL), or that
